@@ -1,0 +1,1 @@
+"""Parsers of tool output, one file a tool."""
