@@ -4,5 +4,6 @@
 """
 
 from collector.stats.model import CellSummary, MatrixSummary, NoiseFloor
+from collector.stats.summary import default_delta, summarise
 
-__all__ = ["CellSummary", "MatrixSummary", "NoiseFloor"]
+__all__ = ["CellSummary", "MatrixSummary", "NoiseFloor", "default_delta", "summarise"]

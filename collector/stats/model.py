@@ -24,6 +24,8 @@ class CellSummary:
     test: str
     arm: str  # "" or, for the second member of the A/A pair, "aa"
     factors: dict[str, str]
+    baseline: str  # the configuration that its ratio refers to
+    kernels: tuple[str, ...]  # `uname -r` of its valid samples, sorted
     unit: str
     higher_is_better: bool
     n: int  # valid samples
@@ -76,13 +78,13 @@ class MatrixSummary:
     lab_kind: str
     accelerator: str
     kernels: tuple[str, ...]  # every `uname -r` seen, sorted
-    baseline: str  # name of the configuration
+    baseline: str  # name of the configuration (a cell may have its own: CellSummary.baseline)
     delta: float  # equivalence margin, a fraction
     level: float  # of significance, over the whole matrix
     min_blocks: int
     blocks: int  # blocks seen
     seed: int  # of the bootstrap and the sign flips
-    resamples: int
+    resamples: int  # of the bootstrap
     procedure: str  # "wilcoxon-holm" or "max-t": which p decides (docs/methodology.md)
     comparisons: int  # size of the family that the p-values are adjusted for
     cells: tuple[CellSummary, ...]
