@@ -23,25 +23,36 @@ if TYPE_CHECKING:
 VERSION_KEY = b"crossover.sample_schema"
 _COLUMNS = tuple(column.name for column in fields(Sample))
 # What a row without them would mean is unknown; every other column may be null or absent.
-_REQUIRED = frozenset(
-    "run_id matrix lab_kind accelerator kernel cell_id configuration test arm factors block"
-    " sequence status unit higher_is_better".split()
+_REQUIRED_TEXTS = (
+    "run_id",
+    "matrix",
+    "lab_kind",
+    "accelerator",
+    "kernel",
+    "cell_id",
+    "configuration",
+    "test",
+    "arm",
+    "status",
+    "unit",
 )
-_TEXTS = (
-    "run_id matrix lab_kind accelerator kernel cell_id configuration test arm status reason unit"
-    " started_at"
-).split()
+_REQUIRED = frozenset([*_REQUIRED_TEXTS, "factors", "block", "sequence", "higher_is_better"])
 _NUMBERS = (
-    "value elapsed_s confidence_level_pct confidence_wanted_pct confidence_got_pct cpu_local_pct"
-    " cpu_remote_pct"
-).split()
+    "value",
+    "elapsed_s",
+    "confidence_level_pct",
+    "confidence_wanted_pct",
+    "confidence_got_pct",
+    "cpu_local_pct",
+    "cpu_remote_pct",
+)
 
 
 def arrow_schema() -> pa.Schema:
     """The Arrow schema of ``samples.parquet``, with the version in its metadata."""
     import pyarrow as pa
 
-    types: dict[str, Any] = dict.fromkeys(_TEXTS, pa.string())
+    types: dict[str, Any] = dict.fromkeys((*_REQUIRED_TEXTS, "reason", "started_at"), pa.string())
     types |= dict.fromkeys(_NUMBERS, pa.float64())
     types |= dict.fromkeys(("block", "sequence"), pa.int64())
     types |= dict.fromkeys(("higher_is_better", "confidence_met"), pa.bool_())
@@ -132,7 +143,7 @@ def read_samples(run_dir: str | Path) -> list[Sample]:
 
 
 def _sample(row: dict[str, Any], file: Path) -> Sample:
-    values = {name: row.get(name) for name in _COLUMNS}
+    values: dict[str, Any] = {name: row.get(name) for name in _COLUMNS}
     for name in _REQUIRED:
         if values[name] is None:
             where = f"{file}: {name} of cell {row.get('cell_id')}, block {row.get('block')}"
