@@ -7,6 +7,7 @@ top.done()          # raises for any key that nobody asked for
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from collections.abc import Sequence
@@ -88,6 +89,16 @@ class Shape:
         """A string, or None where it is absent or null."""
         value: str | None = self._take(key, (str,), "a string or null", None)
         return value
+
+    def date(self, key: str) -> str | None:
+        """A day as ISO 8601 text, or None where it is absent; YAML reads it as a date itself."""
+        value = self._take(key, (str, datetime.date), "a date (YYYY-MM-DD)", None)
+        if value is None:
+            return None
+        try:
+            return datetime.date.fromisoformat(str(value)).isoformat()
+        except ValueError as error:
+            raise InputError(self.at(key), show(value), "a date (YYYY-MM-DD)") from error
 
     def choice(self, key: str, choices: Sequence[str]) -> str:
         """A required string out of ``choices``."""

@@ -1,4 +1,4 @@
-"""Statistics of two runs that share no block: Mann–Whitney and the ratio of medians."""
+"""Statistics of two runs that share no block: Mann–Whitney and the shift of medians."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ def mann_whitney_p(base: Floats, new: Floats) -> float:
     return float(stats.mannwhitneyu(new, base, method=method).pvalue)
 
 
-def ratio_of_medians(
+def shift_of_medians(
     base: Floats, new: Floats, *, resamples: int, seed: int, confidence: float = 0.95
 ) -> tuple[float, float, float]:
-    """``median(new) / median(base)`` with a percentile bootstrap interval: (ratio, low, high).
+    """``median(new) - median(base)`` of logarithms, with a percentile bootstrap interval.
 
-    Both sides are resampled independently. Values must be positive, as throughputs are.
+    Both of shape (repeats,), not empty. The two sides are resampled independently. The
+    exponentials of the three results are the ratio of medians and its interval.
     """
     rng = np.random.default_rng(seed)
     new_medians = np.median(rng.choice(new, size=(resamples, len(new))), axis=1)
     base_medians = np.median(rng.choice(base, size=(resamples, len(base))), axis=1)
     tail = (1 - confidence) / 2
-    low, high = np.quantile(new_medians / base_medians, [tail, 1 - tail])
-    return float(np.median(new) / np.median(base)), float(low), float(high)
+    low, high = np.quantile(new_medians - base_medians, [tail, 1 - tail])
+    return float(np.median(new) - np.median(base)), float(low), float(high)

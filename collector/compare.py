@@ -1,0 +1,245 @@
+"""Comparing two sides cell by cell: what became slower, what faster, what cannot be told.
+
+The rules are in docs/methodology.md. Everything here is pure: sides.py loads, compare_tests.py
+has the statistics, compare_views.py prints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from collector.acks import Ack, applies, check_acks
+from collector.compare_tests import decide_all
+from collector.compared import (
+    ACROSS_LABS,
+    PAIRED,
+    UNPAIRED,
+    ComparedCell,
+    Comparison,
+    Floats,
+    Pair,
+    Rules,
+)
+from collector.errors import UsageError
+from collector.samples import Sample, SampleStatus
+from collector.sides import Key, LabMismatchError, Side
+from collector.stats.cells import usable
+from collector.verdict import Outcome, overall
+
+
+def compare(
+    base: Side,
+    new: Side,
+    *,
+    min_effect_pct: float | None = None,
+    level: float = 0.05,
+    across_labs: bool = False,
+    acks: Sequence[Ack] = (),
+    today: str = "",
+    seed: int = 1,
+) -> Comparison:
+    """Compare two sides cell by cell.
+
+    ``min_effect_pct`` is the smallest change that counts, in % (None: the base's own delta);
+    ``today`` (ISO 8601 date) decides which acknowledgements have run out. Raises
+    LabMismatchError for sides of different labs without ``across_labs``, UsageError when nothing
+    is left to compare or units differ.
+    """
+    method = _method(base, new, across_labs)
+    minimum = base.summary.delta * 100 if min_effect_pct is None else min_effect_pct
+    keys = list(dict.fromkeys([*base.cells, *new.cells]))
+    if method == ACROSS_LABS:
+        keys = [key for key in keys if not _is_reference(key, base, new)]
+    notes: list[str] = []
+    pairs: list[Pair] = []
+    for key in keys:
+        if _skipped(base.cells.get(key)) and _skipped(new.cells.get(key)):
+            notes.append(f"skipped on both sides: {key[0]} {key[1]}".replace("  ", " "))
+            continue
+        pairs.append(_pair(key, base, new, method))
+    if not pairs:
+        raise UsageError(
+            f"{base.selector.text} and {new.selector.text}: found no cell to compare;"
+            " wanted at least one that was measured"
+        )
+    rules = Rules(
+        method=method,
+        needed=min(base.summary.min_blocks, new.summary.min_blocks),
+        level=level,
+        minimum_pct=minimum,
+        seed=seed,
+    )
+    tests = base.noise.keys() | new.noise.keys()
+    noise = {test: max(side.noise.get(test, 0.0) for side in (base, new)) for test in tests}
+    cells, procedure = decide_all(pairs, rules, noise)
+    cells = [_acknowledge(cell, acks, minimum, today) for cell in cells]
+    notes += check_acks(acks, cells, today)
+    return Comparison(
+        base=base.selector.text,
+        new=new.selector.text,
+        method=method,
+        procedure=procedure,
+        level=level,
+        min_effect_pct=minimum,
+        lab=_lab(base) if _lab(base) == _lab(new) else f"{_lab(base)} against {_lab(new)}",
+        cells=tuple(cells),
+        outcome=overall(Outcome.OK if cell.ack else cell.outcome for cell in cells),
+        notes=tuple(_method_notes(method, base, new) + notes),
+    )
+
+
+def _lab(side: Side) -> str:
+    return f"{side.summary.lab_kind}/{side.summary.accelerator}"
+
+
+def _method(base: Side, new: Side, across_labs: bool) -> str:
+    if base.run.path.resolve() == new.run.path.resolve():
+        return PAIRED
+    if _lab(base) == _lab(new):
+        return UNPAIRED
+    if not across_labs:
+        raise LabMismatchError(
+            f"{base.selector.text} was measured in {_lab(base)}, {new.selector.text} in"
+            f" {_lab(new)}: found different labs; wanted the same kind and accelerator"
+            " (--across-labs compares their ratios to the baseline)"
+        )
+    return ACROSS_LABS
+
+
+def _method_notes(method: str, base: Side, new: Side) -> list[str]:
+    if method == ACROSS_LABS:
+        return ["different labs: only ratios to the baseline are compared, no absolute number"]
+    if method == UNPAIRED:
+        lacking = [side.selector.text for side in (base, new) if not side.noise]
+        drift = "the runs share no block: what changed between them besides NEW counts as change"
+        return [drift, *(f"no A/A pair in {name}: noise floor unknown" for name in lacking)]
+    return []
+
+
+def _is_reference(key: Key, base: Side, new: Side) -> bool:
+    return all(
+        side.run.plan.baselines.get(rows[0].configuration, side.run.plan.baseline)
+        == rows[0].configuration
+        for side in (base, new)
+        if (rows := side.cells.get(key))
+    )
+
+
+def _skipped(rows: Sequence[Sample] | None) -> bool:
+    return bool(rows) and all(row.status is SampleStatus.SKIPPED for row in rows or ())
+
+
+def _pair(key: Key, base: Side, new: Side, method: str) -> Pair:
+    base_rows, new_rows = base.cells.get(key, ()), new.cells.get(key, ())
+    first, last = (base_rows or new_rows)[0], (new_rows or base_rows)[0]
+    if (first.unit, first.higher_is_better) != (last.unit, last.higher_is_better):
+        raise UsageError(
+            f"test {first.test}: found unit {first.unit} in {base.selector.text} and {last.unit}"
+            f" in {new.selector.text}; wanted the same unit and direction"
+        )
+    base_values, new_values = _values(base_rows), _values(new_rows)
+    cell = ComparedCell(
+        configuration=first.configuration,
+        new_configuration=last.configuration,
+        test=first.test,
+        factors=dict(first.factors),
+        unit=first.unit,
+        higher_is_better=first.higher_is_better,
+        n_base=len(base_values),
+        n_new=len(new_values),
+        base=float(np.median(list(base_values.values()))) if base_values else None,
+        new=float(np.median(list(new_values.values()))) if new_values else None,
+        ratio=None,
+        ratio_low=None,
+        ratio_high=None,
+        p=None,
+        p_smallest=None,
+        outcome=Outcome.OK,
+        reason=None,
+    )
+    if method == ACROSS_LABS:
+        base_logs, new_logs = _to_baseline(base, base_rows), _to_baseline(new, new_rows)
+    else:
+        base_logs, new_logs = (_logs(values) for values in (base_values, new_values))
+    within = None
+    if method == PAIRED:
+        blocks = 1 + max((*base_values, *new_values), default=0)
+        within = np.full(blocks, np.nan)
+        for block in base_values.keys() & new_values.keys():
+            within[block] = math.log(new_values[block] / base_values[block])
+    unsound = _unsound(cell, base_rows, new_rows, base, new)
+    if unsound is not None:
+        cell = replace(cell, outcome=unsound[0], reason=unsound[1])
+    return Pair(cell, base_logs, new_logs, within)
+
+
+def _values(rows: Sequence[Sample]) -> dict[int, float]:
+    return {row.block: row.value for row in rows if usable(row) and row.value is not None}
+
+
+def _logs(values: dict[int, float]) -> Floats:
+    logs: Floats = np.log(np.array([values[block] for block in sorted(values)], dtype=float))
+    return logs
+
+
+def _to_baseline(side: Side, rows: Sequence[Sample]) -> Floats:
+    """Log-ratios to the side's own baseline, for the blocks that have both."""
+    if not rows:
+        return np.array([])
+    cell = side.summary.cell(rows[0].configuration, rows[0].test)
+    reference = side.summary.cell(cell.baseline, rows[0].test) if cell is not None else None
+    if cell is None or reference is None:
+        return np.array([])
+    return np.array(
+        [
+            math.log(value / against)
+            for value, against in zip(cell.values, reference.values, strict=True)
+            if value is not None and against is not None
+        ]
+    )
+
+
+def _unsound(
+    cell: ComparedCell,
+    base_rows: Sequence[Sample],
+    new_rows: Sequence[Sample],
+    base: Side,
+    new: Side,
+) -> tuple[Outcome, str] | None:
+    """The outcomes that come before any statistics: lost repeats of which too few are left."""
+    if not new_rows:
+        return Outcome.INFRASTRUCTURE, f"missing: {new.selector.text} has no such cell"
+    if not base_rows:
+        return Outcome.NOT_ENOUGH_DATA, f"new: {base.selector.text} has no such cell"
+    for side, rows, n in ((new, new_rows, cell.n_new), (base, base_rows, cell.n_base)):
+        if n >= side.summary.min_blocks:
+            continue
+        statuses = {row.status for row in rows if not usable(row)}
+        reason = next((f"{row.status.value}: {row.reason}" for row in rows if not usable(row)), "")
+        where = f"{n} valid of {len(rows)} in {side.selector.text}; {reason}"
+        if SampleStatus.INVALID in statuses:
+            return Outcome.INVALID, where
+        if statuses:
+            return Outcome.INFRASTRUCTURE, where
+    return None
+
+
+def _acknowledge(
+    cell: ComparedCell, acks: Sequence[Ack], minimum_pct: float, today: str
+) -> ComparedCell:
+    if cell.outcome is not Outcome.REGRESSION:
+        return cell
+    for ack in acks:
+        if ack.matches(cell.new_configuration, cell.test, cell.factors) and applies(ack, today):
+            if cell.loss_pct <= ack.loss_pct + minimum_pct:
+                return replace(cell, ack=ack)
+            return replace(
+                cell,
+                reason=f"worse than acknowledged: {cell.loss_pct:.1f} % lost, known are"
+                f" {ack.loss_pct:g} %",
+            )
+    return cell
