@@ -1,0 +1,451 @@
+"""A run beside a published experiment: ratios to the baseline, cell by cell, and the order.
+
+Absolute numbers are never put side by side: other machines, other kernels, perhaps an emulator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from collector.published import Published, PublishedConfiguration, PublishedTest
+from collector.report.figures import has_number
+from collector.report.layout import Table, bullet, columns, paragraph
+from collector.report.shapes.ipsec import is_labelled
+from collector.stats.model import CellSummary, MatrixSummary
+from collector.stats.paired import bootstrap_median
+from collector.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """Median within-block ratio of two cells with its 95 % block-bootstrap interval.
+
+    ``low`` and ``high`` are None below two shared blocks.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedCell:
+    """One cell of both. ``ours`` is None where the run has no number for it or its baseline."""
+
+    configuration: str  # name in the run
+    published_configuration: str
+    test: str  # name in the run
+    published_ratio: float
+    ours: Ratio | None
+    baseline: str  # name in the run
+    remark: str | None  # why there is no ratio of ours
+    published_remark: str | None  # what the post says against its own figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reversal:
+    """Two configurations whose order is the opposite of the published one, beyond noise.
+
+    ``ours`` is the ratio first / second in the run; published, first is the larger.
+    """
+
+    first: str
+    second: str
+    published_ratio: float
+    ours: Ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderFinding:
+    """The order of configurations in one test. ``pairs`` counts those whose published figures
+    differ by more than the run's delta and by more than their own missed confidence; of them ``same`` are ordered alike beyond noise,
+    ``unresolved`` cannot be told apart by this run, the rest are ``reversals``. ``leaning`` are
+    the unresolved pairs whose medians stand the other way round than published."""
+
+    test: str
+    group: str  # what sets several orders of one test apart, "" if there is one
+    published_order: tuple[str, ...]
+    our_order: tuple[str, ...]
+    pairs: int
+    same: int
+    unresolved: tuple[tuple[str, str], ...]
+    leaning: tuple[tuple[str, str], ...]
+    reversals: tuple[Reversal, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedComparison:
+    """All of it. ``skipped`` has the reason of each matched configuration that was skipped as a
+    whole; ``missing`` names published configurations the run has no cell for."""
+
+    published: str
+    baseline: str
+    delta: float
+    enough_blocks: bool
+    min_blocks: int
+    cells: tuple[PublishedCell, ...]
+    orders: tuple[OrderFinding, ...]
+    skipped: dict[str, str]
+    missing: tuple[str, ...]
+
+
+def compare_published(summary: MatrixSummary, published: Published) -> PublishedComparison:
+    """Put a judged run beside a published experiment.
+
+    A cell of the run belongs to a published one if the names are equal (case aside), or if it has
+    every factor the published one declares, ``label`` counting as on or off only. Where the run
+    has several such cells (IPv4 and IPv6, say), each is compared, with the baseline that shares
+    the most factors with it. Pure; raises nothing for a run that has nothing in common, whose
+    ``cells`` are then empty.
+    """
+    matched = [
+        (cell, configuration, test)
+        for cell in summary.cells
+        if cell.arm == ""
+        for configuration in published.configurations
+        if _is_configuration(cell, configuration)
+        for test in published.tests
+        if _is_test(cell, test)
+    ]
+    baselines = [
+        cell for cell, configuration, _ in matched if configuration.name == published.baseline
+    ]
+    cells: list[PublishedCell] = []
+    groups: dict[tuple[str, str], list[tuple[CellSummary, str, PublishedTest]]] = {}
+    for cell, configuration, test in matched:
+        base = _baseline_of(cell, baselines)
+        published_ratio = published.ratio(configuration.name, test.name)
+        if base is None or published_ratio is None:
+            continue
+        groups.setdefault((cell.test, base.cell_id), []).append((cell, configuration.name, test))
+        if cell is base:
+            continue
+        cells.append(
+            PublishedCell(
+                configuration=cell.configuration,
+                published_configuration=configuration.name,
+                test=cell.test,
+                published_ratio=published_ratio,
+                ours=ratio_of(cell, base, summary),
+                baseline=base.configuration,
+                remark=_why_no_ratio(cell, base),
+                published_remark=_published_remark(published, configuration.name, test.name),
+            )
+        )
+    return PublishedComparison(
+        published=published.name,
+        baseline=published.baseline,
+        delta=summary.delta,
+        enough_blocks=summary.blocks >= summary.min_blocks,
+        min_blocks=summary.min_blocks,
+        cells=tuple(cells),
+        orders=tuple(_orders(groups, summary, published)),
+        skipped=_skipped([cell for cell, _, _ in matched]),
+        missing=tuple(
+            c.name
+            for c in published.configurations
+            if all(configuration.name != c.name for _, configuration, _ in matched)
+        ),
+    )
+
+
+def ratio_of(cell: CellSummary, base: CellSummary, summary: MatrixSummary) -> Ratio | None:
+    """Median of the within-block ratios cell/base, None if no block holds both."""
+    if not has_number(cell) or not has_number(base):
+        return None
+    logs = [
+        math.log(ours / theirs)
+        for ours, theirs in zip(cell.values, base.values, strict=False)
+        if ours is not None and theirs is not None and ours > 0 and theirs > 0
+    ]
+    if not logs:
+        return None
+    low = high = None
+    if len(logs) >= 2:
+        limits = bootstrap_median(
+            np.asarray(logs, dtype=float), resamples=summary.resamples, seed=summary.seed
+        )
+        low, high = (math.exp(limit) for limit in limits)
+    return Ratio(value=math.exp(float(np.median(logs))), low=low, high=high, blocks=len(logs))
+
+
+def _is_configuration(cell: CellSummary, configuration: PublishedConfiguration) -> bool:
+    if cell.configuration.lower() == configuration.name.lower():
+        return True
+    wanted = dict(configuration.factors)
+    label = wanted.pop("label", None)
+    if label is None and not wanted:
+        return False
+    if label is not None and (
+        "label" not in cell.factors
+        or is_labelled(cell.factors) != is_labelled({"label": label})
+        or wanted  # a published label with further factors stands for that very row only
+    ):
+        return False
+    return all(cell.factors.get(key) == value for key, value in wanted.items())
+
+
+def _is_test(cell: CellSummary, test: PublishedTest) -> bool:
+    if test.headline.unit != cell.unit:
+        return False
+    if test.name.lower() == cell.test.lower():
+        return True
+    return (
+        bool(test.factors)
+        and test.name.lower().startswith(f"{cell.test.lower()}_")
+        and all(cell.factors.get(key) == value for key, value in test.factors.items())
+    )
+
+
+def _baseline_of(cell: CellSummary, baselines: list[CellSummary]) -> CellSummary | None:
+    """The baseline cell of the same test that shares the most factors with the cell."""
+    same_test = [base for base in baselines if base.test == cell.test]
+    own = set(cell.factors.items())
+    return max(same_test, key=lambda base: len(own & set(base.factors.items())), default=None)
+
+
+def _published_remark(published: Published, configuration: str, test: str) -> str | None:
+    unmet = [
+        f"{figure.configuration}, width {figure.unmet_width_printed} %"
+        for name in (configuration, published.baseline)
+        if (figure := published.figure(name, test)) is not None
+        and figure.unmet_width_printed is not None
+    ]
+    return f"published without its confidence: {'; '.join(unmet)}" if unmet else None
+
+
+def _published_doubt(published: Published, configuration: str, test: str) -> float:
+    """Half the width of a published figure that missed its confidence, a fraction; else 0."""
+    figure = published.figure(configuration, test)
+    if figure is None or figure.unmet_width_pct is None:
+        return 0.0
+    return figure.unmet_width_pct / 200
+
+
+def _skipped(cells: list[CellSummary]) -> dict[str, str]:
+    names = dict.fromkeys(cell.configuration for cell in cells)
+    return {
+        name: own[0].reason or "no reason recorded"
+        for name in names
+        if (own := [cell for cell in cells if cell.configuration == name])
+        and all(cell.verdict is Verdict.SKIPPED for cell in own)
+    }
+
+
+def _why_no_ratio(cell: CellSummary, base: CellSummary) -> str | None:
+    for one in (cell, base):
+        if not has_number(one):
+            return f"{one.configuration}: {one.reason or one.verdict.value}"
+    return None
+
+
+def _orders(
+    groups: dict[tuple[str, str], list[tuple[CellSummary, str, PublishedTest]]],
+    summary: MatrixSummary,
+    published: Published,
+) -> Iterable[OrderFinding]:
+    several = {test for test, _ in groups if sum(other == test for other, _ in groups) > 1}
+    for (test, base_id), members in groups.items():
+        present = [member for member in members if has_number(member[0])]
+        if len(present) < 2:
+            continue
+        base = next((cell for cell, _, _ in members if cell.cell_id == base_id), None)
+        theirs = {
+            cell.cell_id: (
+                published.ratio(name, published_test.name) or 0.0,
+                _published_doubt(published, name, published_test.name),
+            )
+            for cell, name, published_test in present
+        }
+        yield _order(
+            test,
+            base.configuration if base is not None and test in several else "",
+            [cell for cell, _, _ in present],
+            theirs,
+            summary,
+        )
+
+
+def _order(
+    test: str,
+    group: str,
+    cells: list[CellSummary],
+    theirs: dict[str, tuple[float, float]],  # by cell: published ratio, its doubt
+    summary: MatrixSummary,
+) -> OrderFinding:
+    same = pairs = 0
+    unresolved: list[tuple[str, str]] = []
+    leaning: list[tuple[str, str]] = []
+    reversals: list[Reversal] = []
+    by_published = sorted(cells, key=lambda cell: -theirs[cell.cell_id][0])
+    for first, second in combinations(by_published, 2):
+        published_ratio = theirs[first.cell_id][0] / theirs[second.cell_id][0]
+        doubt = theirs[first.cell_id][1] + theirs[second.cell_id][1]
+        if published_ratio <= 1 + max(summary.delta, doubt):
+            continue  # published as equal, as far as delta and the figures' own doubt go
+        pairs += 1
+        ours = ratio_of(first, second, summary)
+        floor = summary.noise[test].floor if test in summary.noise else 0.0
+        if (
+            ours is None
+            or ours.low is None
+            or ours.high is None
+            or ours.blocks < summary.min_blocks
+            or abs(ours.value - 1) <= floor
+            or ours.low <= 1 <= ours.high
+        ):
+            pair = (first.configuration, second.configuration)
+            unresolved.append(pair)
+            if ours is not None and ours.value < 1:
+                leaning.append(pair)
+        elif ours.low > 1:
+            same += 1
+        else:
+            reversals.append(
+                Reversal(
+                    first=first.configuration,
+                    second=second.configuration,
+                    published_ratio=published_ratio,
+                    ours=ours,
+                )
+            )
+    by_ours = sorted(cells, key=lambda cell: -(cell.median or 0.0))
+    return OrderFinding(
+        test=test,
+        group=group,
+        published_order=tuple(cell.configuration for cell in by_published),
+        our_order=tuple(cell.configuration for cell in by_ours),
+        pairs=pairs,
+        same=same,
+        unresolved=tuple(unresolved),
+        leaning=tuple(leaning),
+        reversals=tuple(reversals),
+    )
+
+
+def interval_text(ratio: Ratio) -> str:
+    """``0.861 – 0.899``, or ``-`` below two shared blocks."""
+    if ratio.low is None or ratio.high is None:
+        return "-"
+    return f"{ratio.low:.3f} – {ratio.high:.3f}"
+
+
+def order_sentences(finding: OrderFinding, comparison: PublishedComparison) -> tuple[str, ...]:
+    """What there is to say about one test's order, in whole sentences."""
+    where = f"{finding.test} ({finding.group})" if finding.group else finding.test
+    if finding.pairs == 0:
+        margin = f"{100 * comparison.delta:g} %"
+        return (f"{where}: no two published figures differ by more than {margin} and their noise.",)
+    published = " > ".join(finding.published_order)
+    ours = " > ".join(finding.our_order)
+    if not comparison.enough_blocks:
+        if finding.leaning:
+            return (f"{where}: by medians {ours}; published {published}.",)
+        return (f"{where}: by medians as published, {ours}.",)
+    sentences = [
+        f"{where}: order DIFFERS: {reversal.first} was published above {reversal.second} "
+        f"(ratio {reversal.published_ratio:.3f}); here their ratio is "
+        f"{reversal.ours.value:.3f} ({interval_text(reversal.ours)})."
+        for reversal in finding.reversals
+    ]
+    if finding.reversals:
+        sentences.append(f"{where}: by medians {ours}; published {published}.")
+    elif finding.same == finding.pairs:
+        sentences.append(f"{where}: order as published, {ours}.")
+    else:
+        sentences.append(
+            f"{where}: no order differs beyond noise; {finding.same} of {finding.pairs} pairs are "
+            "as published."
+        )
+    if finding.unresolved:
+        names = ", ".join(
+            f"{first}/{second}{' (medians reversed)' if (first, second) in finding.leaning else ''}"
+            for first, second in finding.unresolved
+        )
+        sentences.append(f"{where}: not to be told apart in this run: {names}.")
+    return tuple(sentences)
+
+
+def comparison_table(comparison: PublishedComparison) -> Table:
+    """The ratios cell by cell, tests together; cells of skipped configurations are left out."""
+    tests = dict.fromkeys(cell.test for cell in comparison.cells)
+    rows = tuple(
+        (
+            cell.test,
+            cell.configuration,
+            f"{cell.published_ratio:.3f}",
+            "-" if cell.ours is None else f"{cell.ours.value:.3f}",
+            "-" if cell.ours is None else interval_text(cell.ours),
+            "-" if cell.ours is None else str(cell.ours.blocks),
+        )
+        for test in tests
+        for cell in comparison.cells
+        if cell.test == test and cell.configuration not in comparison.skipped
+    )
+    return Table(
+        caption=f"Ratios to {comparison.baseline}, published beside ours",
+        head=("TEST", "CONFIGURATION", "published", "ours", "95 % interval", "blocks"),
+        rows=rows,
+    )
+
+
+def comparison_sentences(comparison: PublishedComparison) -> tuple[str, ...]:
+    """Everything to say below the table: order, cells without a ratio, configurations not run."""
+    sentences = [
+        text for finding in comparison.orders for text in order_sentences(finding, comparison)
+    ]
+    if not comparison.enough_blocks:
+        sentences.append(
+            f"Fewer than {comparison.min_blocks} blocks: no order can be called the same or "
+            "another beyond noise."
+        )
+    sentences += [
+        f"{cell.test}: no ratio for {cell.configuration} ({cell.remark})."
+        for cell in comparison.cells
+        if cell.remark is not None and cell.configuration not in comparison.skipped
+    ]
+    sentences += dict.fromkeys(
+        f"{cell.test}: {cell.published_remark}."
+        for cell in comparison.cells
+        if cell.published_remark is not None
+    )
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in comparison.skipped.items():
+        by_reason.setdefault(reason, []).append(name)
+    sentences += [
+        f"Published, but skipped here: {', '.join(names)} ({reason})."
+        for reason, names in by_reason.items()
+    ]
+    if comparison.missing:
+        sentences.append(f"Published, but not in this run: {', '.join(comparison.missing)}.")
+    return tuple(sentences)
+
+
+def preamble(comparison: PublishedComparison, source: str) -> str:
+    """What is compared, and what is not; ``source`` cites the published figures."""
+    if not comparison.cells:
+        return (
+            f"The run has no cell in common with the published experiment {comparison.published}."
+        )
+    return (
+        f"Ratios to {comparison.baseline}, published beside ours. Only ratios are compared: "
+        f"the published figures are from other machines and kernels ({source})."
+    )
+
+
+def comparison_text(comparison: PublishedComparison, source: str) -> str:
+    """The comparison as plain text of a mail's width; ``source`` cites the published figures."""
+    parts = [paragraph(preamble(comparison, source))]
+    table = comparison_table(comparison)
+    if table.rows:
+        parts.append(columns([table.head, *table.rows], align="ll"))
+    sentences = comparison_sentences(comparison)
+    if sentences:
+        parts.append("\n".join(bullet(text) for text in sentences))
+    return "\n\n".join(parts)

@@ -1,0 +1,59 @@
+"""From a run folder to a :class:`collector.report.model.Report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from collector import published, store
+from collector.report import evidence
+from collector.report.against_published import compare_published
+from collector.report.figures import from_summary
+from collector.report.model import Report
+from collector.report.shapes import units_of_matrix
+from collector.runfolder import Run, complete, load_run
+from collector.samples import Sample
+from collector.stats import MatrixSummary
+from collector.stats.summary import summarise
+
+
+def load_report(path: str | Path) -> Report:
+    """Read a run folder, judge it and gather what a report needs. Raises InputError."""
+    run = load_run(path)
+    samples = store.read_samples(run.path)
+    return build_report(run, samples, folder=str(path))
+
+
+def judge(run: Run, samples: list[Sample]) -> MatrixSummary:
+    """The run's samples, completed by its plan, judged by the plan's own settings."""
+    plan = run.plan
+    return summarise(
+        complete(plan, samples),
+        plan.baseline,
+        plan.delta,
+        baselines=plan.baselines,
+        min_blocks=plan.min_blocks,
+        seed=plan.seed,
+        cell_order=[cell.cell_id for cell in plan.cells],
+    )
+
+
+def build_report(run: Run, samples: list[Sample], folder: str) -> Report:
+    """Gather everything a report says; ``folder`` is the run folder as the user named it."""
+    summary = judge(run, samples)
+    commands = evidence.commands_by_test(run.path, run.plan)
+    hosts = evidence.hosts_of(run.provenance)
+    experiment = published.load(summary.matrix) if summary.matrix in published.names() else None
+    started = sorted(sample.started_at for sample in samples if sample.started_at is not None)
+    return Report(
+        summary=summary,
+        figures=from_summary(summary, units=units_of_matrix(summary.matrix), commands=commands),
+        hosts=hosts,
+        differences=evidence.differences(hosts),
+        commands=evidence.commands_of(run.path, run.plan),
+        proofs=evidence.proofs_of(run.path, run.plan),
+        raw_files=evidence.raw_files_of(run.path),
+        started_at=started[0] if started else run.plan.created_at,
+        folder=folder.rstrip("/"),
+        published=experiment,
+        comparison=None if experiment is None else compare_published(summary, experiment),
+    )
