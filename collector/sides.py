@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.errors import CrossoverError, UsageError
+from collector.judged import judge
 from collector.runfolder import PLAN_FILE, Run, complete, load_run
 from collector.samples import Sample
-from collector.stats import MatrixSummary, summarise
+from collector.stats import MatrixSummary
 from collector.store import read_samples
 
 Key = tuple[str, str, tuple[tuple[str, str], ...]]  # configuration, test, factors
@@ -113,15 +114,7 @@ def _load(selector: Selector, by_kernel: bool) -> Side:
         if selector.kernel not in {None, sample.kernel}:
             continue
         cells.setdefault(_key(sample, selector, by_kernel), []).append(sample)
-    plan = run.plan
-    summary = summarise(
-        samples,
-        plan.baseline,
-        plan.delta,
-        baselines=plan.baselines,
-        min_blocks=plan.min_blocks,
-        seed=plan.seed,
-    )
+    summary = judge(run, samples)
     return Side(selector, run, summary, {key: tuple(rows) for key, rows in cells.items()})
 
 

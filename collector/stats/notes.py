@@ -7,22 +7,10 @@ from collector.stats.cells import AA_ARM
 from collector.stats.model import MatrixSummary
 from collector.verdict import Verdict
 
-_LAB_NOTES = {
-    "guests": "Measured in emulated guests ({accelerator}): shape and function, not hardware speed;"
-    " compare ratios, never the absolute numbers.",
-    "exact": "Measured in one guest under instruction counting: virtual numbers without cache, bus"
-    " or NIC effects; compare ratios, never the absolute numbers.",
-    "netns": "Measured between network namespaces of one machine: no NIC, no wire; compare ratios,"
-    " never the absolute numbers.",
-}
-
 
 def notes(summary: MatrixSummary) -> tuple[str, ...]:
     """What a reader must know besides the table, one sentence a line, the gravest first."""
-    lines = [*_power(summary), *_noise(summary), *_samples(summary)]
-    if summary.lab_kind in _LAB_NOTES:
-        lines.append(_LAB_NOTES[summary.lab_kind].format(accelerator=summary.accelerator))
-    return tuple(lines)
+    return (*_power(summary), *_noise(summary), *_samples(summary))
 
 
 def _power(summary: MatrixSummary) -> list[str]:

@@ -1,0 +1,1 @@
+"""One module a subcommand: ``add_parser(subparsers)`` and ``run(args) -> exit code``."""
