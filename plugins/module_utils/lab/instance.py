@@ -1,0 +1,323 @@
+"""Bringing a lab up and down: boot once, save the state, restore it ever after."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable
+
+from . import qemu, qmp, seed, ssh
+from .accelerator import Accelerator, choose
+from .errors import LabError
+from .image import require_space
+from .paths import lab_dir, runtime_dir, ssh_config
+from .state import LabState, NodeState, load, locked
+from .topology import Topology, read_topology
+
+SNAPSHOT_BYTES_PER_NODE = 600_000_000
+USER = "root"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the lab shall be."""
+
+    name: str
+    topology: dict[str, Any]
+    image: Path  # folder of a baked image, or a cloud image file
+    cloud: bool
+    cloud_packages: tuple[str, ...]
+    accelerator: str
+    memory_mib: int
+    cpus: int
+    selinux: str
+    append: str
+    restrict: bool
+    boot_timeout_s: float
+
+
+def _node_files(name: str, node: str) -> qemu.NodeFiles:
+    folder, sockets = lab_dir(name), runtime_dir(name)
+    return qemu.NodeFiles(
+        overlay=folder / f"{node}.qcow2",
+        seed=folder / f"{node}.seed",
+        console=folder / f"{node}.console",
+        qmp=sockets / f"{node}.qmp",
+        pid=folder / f"{node}.pid",
+        sockets=sockets,
+    )
+
+
+def _boot(wish: Wish) -> qemu.Boot:
+    if wish.cloud:
+        return qemu.Boot(None, None, "")
+    return qemu.Boot(
+        wish.image / "vmlinuz",
+        wish.image / "initrd",
+        qemu.append_line(wish.selinux, wish.append),
+    )
+
+
+def _accelerator(wish: Wish) -> Accelerator:
+    if wish.cloud:
+        # The probe needs the lab's own kernel; a cloud image boots under what was asked for.
+        name = "tcg" if wish.accelerator == "auto" else wish.accelerator
+        return Accelerator(name, "cloud image: no probe, emulation unless asked otherwise")
+    return choose(wish.accelerator, wish.image / "vmlinuz", wish.image / "initrd")
+
+
+def _inputs(wish: Wish, topology: Topology) -> list[str]:
+    """What a saved state depends on besides the command line."""
+    image = str(wish.image.resolve())
+    if wish.cloud:
+        facts = wish.image.stat()
+        image += f":{facts.st_size}:{facts.st_mtime_ns}:{' '.join(wish.cloud_packages)}"
+    return [qemu.version(), image, repr(topology)]
+
+
+def _write_identity(wish: Wish, topology: Topology, node: str, authorized: str) -> str:
+    """Write the node's seed; returns its line for known_hosts."""
+    folder = lab_dir(wish.name)
+    key = folder / f"{node}.hostkey"
+    public = ssh.make_key(key, f"crossover-{node}")
+    identity = seed.Identity(wish.name, node, key.read_text(), public, authorized)
+    target = _node_files(wish.name, node).seed
+    if wish.cloud:
+        seed.cloud_seed(identity, topology, list(wish.cloud_packages), target)
+    else:
+        target.write_bytes(seed.tar_seed(identity, topology))
+    return f"crossover-{node} {' '.join(public.split()[:2])}\n"
+
+
+def _make_overlay(wish: Wish, node: str) -> None:
+    overlay = _node_files(wish.name, node).overlay
+    overlay.unlink(missing_ok=True)
+    backing = wish.image if wish.cloud else wish.image / "root.ext4"
+    backing_format = "qcow2" if wish.cloud else "raw"
+    done = subprocess.run(
+        ["qemu-img", "create", "-q", "-f", "qcow2", "-F", backing_format]
+        + ["-b", str(backing.resolve()), str(overlay)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise LabError(f"node {node}: qemu-img: {done.stderr.strip()}")
+
+
+class _Starter:
+    """Starts the nodes of one lab, all or none."""
+
+    def __init__(self, wish: Wish) -> None:
+        self.wish = wish
+        self.topology = read_topology(wish.topology)
+        self.boot = _boot(wish)
+        found = _accelerator(wish)
+        self.machine = qemu.Machine(found.name, wish.memory_mib, wish.cpus, wish.restrict)
+        self.state = LabState(
+            name=wish.name,
+            topology=wish.topology,
+            accelerator=found.name,
+            accelerator_reason=found.reason,
+            image=str(wish.image),
+            selinux=wish.selinux,
+        )
+        self.state.signature = self._signature()
+
+    def _command(self, node: str, port: int, restore: str | None) -> list[str]:
+        return qemu.command(
+            self.wish.name,
+            self.topology,
+            node,
+            self.boot,
+            self.machine,
+            _node_files(self.wish.name, node),
+            port,
+            restore,
+        )
+
+    def _signature(self) -> str:
+        words = [word for node in self.topology.nodes for word in self._command(node, 0, None)]
+        return qemu.signature(words, _inputs(self.wish, self.topology))
+
+    def prepare(self, fresh: bool) -> None:
+        """Keys, seeds and, for a fresh boot, new overlays."""
+        folder, sockets = lab_dir(self.wish.name), runtime_dir(self.wish.name)
+        sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not fresh:
+            return
+        for node in self.topology.nodes:
+            _node_files(self.wish.name, node).overlay.unlink(missing_ok=True)
+        require_space(
+            folder, SNAPSHOT_BYTES_PER_NODE * len(self.topology.nodes), f"lab {self.wish.name}"
+        )
+        authorized = ssh.make_key(folder / "id_ed25519", f"crossover-{self.wish.name}")
+        known = ""
+        for node in self.topology.nodes:
+            known += _write_identity(self.wish, self.topology, node, authorized)
+            _make_overlay(self.wish, node)
+        (folder / "known_hosts").write_text(known)
+
+    def start(self, restore: str | None) -> None:
+        """Start every node's QEMU and write the SSH configuration."""
+        for node in self.topology.nodes:
+            self._start_node(node, restore)
+        folder = lab_dir(self.wish.name)
+        ports = {node: state.ssh_port for node, state in self.state.nodes.items()}
+        text = ssh.client_config(
+            folder / "known_hosts",
+            folder / "id_ed25519",
+            USER,
+            ports,
+            runtime_dir(self.wish.name),
+        )
+        ssh_config(self.wish.name).write_text(text)
+
+    def _start_node(self, node: str, restore: str | None) -> None:
+        files = _node_files(self.wish.name, node)
+        for attempt in range(5):
+            port = qemu.free_port()
+            try:
+                process = qemu.start(self._command(node, port, restore), files, node)
+            except LabError as error:
+                # Somebody else took the port between our look and QEMU's.
+                if "host forwarding rule" in str(error) and attempt < 4:
+                    continue
+                raise
+            self.state.nodes[node] = NodeState(process.pid, process.started, port, str(files.qmp))
+            self.state.write()
+            return
+
+    def on_all(self, action: Callable[[str], Any]) -> list[Any]:
+        """Run ``action(node)`` for all nodes at once; the first error is raised."""
+        with ThreadPoolExecutor(len(self.topology.nodes)) as pool:
+            return list(pool.map(action, self.topology.nodes))
+
+    def wait_restored(self, timeout_s: float) -> None:
+        """First SSH command on each node; it sets the clock, which stood still in the state."""
+
+        def wake(node: str) -> None:
+            ssh.wait(
+                ssh_config(self.wish.name), node, f"date -u -s @{time.time():.3f}", timeout_s
+            )
+
+        self.on_all(wake)
+
+    def wait_booted(self) -> None:
+        """Login works and the guest has no job left; then the state is saved."""
+        ready = "systemctl is-system-running --wait || true; sync"
+        if self.wish.cloud:
+            ready = f"cloud-init status --wait >/dev/null; {ready}"
+
+        def settle(node: str) -> None:
+            ssh.wait(ssh_config(self.wish.name), node, ready, self.wish.boot_timeout_s)
+            files = _node_files(self.wish.name, node)
+            qmp.save_state(files.qmp, node)
+
+        self.on_all(settle)
+        self.state.saved = self.state.signature
+
+
+def _stop_nodes(state: LabState | None, name: str) -> bool:
+    """End what runs of the lab and take its sockets away; whether anything was there."""
+    acted = False
+    if state is not None:
+        for node in state.nodes.values():
+            if node.process.alive():
+                acted = True
+                node.process.end()
+        state.nodes = {}
+    sockets = runtime_dir(name)
+    if sockets.exists():
+        _close_masters(name, sockets)
+        shutil.rmtree(sockets)
+        acted = True
+        try:
+            sockets.parent.rmdir()
+        except OSError:
+            pass  # another lab of this user runs
+    return acted
+
+
+def _close_masters(name: str, sockets: Path) -> None:
+    """Tell kept SSH connections to the nodes to end, so that no process of theirs stays."""
+    for socket in sockets.glob("ssh-*"):
+        subprocess.run(
+            ["ssh", "-F", str(ssh_config(name)), "-S", str(socket), "-O", "exit", "node"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=10,
+        )
+
+
+def up(wish: Wish) -> tuple[bool, LabState]:
+    """Ensure the lab runs as wished; returns whether anything changed, and its state.
+
+    LabError leaves no process of the lab behind.
+    """
+    with locked(wish.name):
+        began = time.monotonic()
+        starter = _Starter(wish)
+        before = load(wish.name)
+        same = before is not None and before.signature == starter.state.signature
+        if before is not None and same and before.running():
+            try:
+                for node in before.nodes:
+                    ssh.wait(ssh_config(wish.name), node, "true", ssh.CONNECT_TIMEOUT_S)
+                return False, before
+            except LabError:
+                pass  # it hangs: start it anew
+        _stop_nodes(before, wish.name)
+        saved = before.saved if before is not None else None
+        try:
+            restored = saved == starter.state.signature and _restore(starter)
+            if not restored:
+                _boot_fresh(starter)
+            starter.state.how = "restored" if restored else "booted"
+            starter.state.start_s = round(time.monotonic() - began, 2)
+            starter.state.write()
+        except BaseException as error:
+            _stop_nodes(starter.state, wish.name)
+            starter.state.write()
+            if isinstance(error, OSError):
+                raise LabError(f"lab {wish.name}: {error}") from error
+            raise
+        return True, starter.state
+
+
+def _restore(starter: _Starter) -> bool:
+    """Go on from the saved state; False if that does not work (the state is then given up)."""
+    try:
+        starter.prepare(fresh=False)
+        starter.state.saved = starter.state.signature
+        starter.start(qmp.SNAPSHOT)
+        starter.wait_restored(timeout_s=60)
+        return True
+    except LabError:
+        _stop_nodes(starter.state, starter.wish.name)
+        starter.state.saved = None
+        return False
+
+
+def _boot_fresh(starter: _Starter) -> None:
+    starter.prepare(fresh=True)
+    starter.start(None)
+    starter.wait_booted()
+
+
+def down(name: str, forget: bool = False) -> bool:
+    """Stop the lab; its saved state stays unless ``forget``. Returns whether anything changed."""
+    with locked(name):
+        state = load(name)
+        acted = _stop_nodes(state, name)
+        if state is not None:
+            state.write()
+        if forget:
+            shutil.rmtree(lab_dir(name))
+            return True
+        return acted

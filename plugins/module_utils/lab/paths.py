@@ -1,0 +1,54 @@
+"""Where the lab keeps things: everything that lasts under the XDG cache, sockets beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from .errors import LabError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+
+
+def check_name(name: str) -> str:
+    """The lab's name, or LabError: it becomes part of file and socket names."""
+    if not _NAME.fullmatch(name):
+        raise LabError(
+            f"lab name {name!r}: wanted 1 to 32 of a-z, 0-9, '_', '-', not starting with a sign"
+        )
+    return name
+
+
+def cache_root() -> Path:
+    """``$XDG_CACHE_HOME/crossover``, by default ``~/.cache/crossover``."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "crossover"
+
+
+def images_dir() -> Path:
+    """Where baked guest images are kept, one folder a hash."""
+    return cache_root() / "images"
+
+
+def lab_dir(name: str) -> Path:
+    """The folder of one lab: overlays, keys, consoles and its state file."""
+    return cache_root() / "labs" / check_name(name)
+
+
+def runtime_dir(name: str) -> Path:
+    """Where one lab's sockets live while it runs; short, as socket paths end at 107 bytes."""
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    if base and os.path.isdir(base) and os.access(base, os.W_OK):
+        return Path(base) / "crossover" / check_name(name)
+    return Path(f"/tmp/crossover-{os.getuid()}") / check_name(name)
+
+
+def ssh_config(name: str) -> Path:
+    """The SSH client configuration that knows the lab's nodes, ports, keys and host keys."""
+    return lab_dir(name) / "ssh_config"
+
+
+def state_file(name: str) -> Path:
+    """The lab's state file (see ``state``)."""
+    return lab_dir(name) / "lab.json"

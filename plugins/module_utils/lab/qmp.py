@@ -1,0 +1,71 @@
+"""The few QMP conversations that the lab has with its guests' QEMU, through qemu.qmp."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from .errors import LabError
+
+SNAPSHOT = "ready"
+ROOT_NODE = "root"
+
+
+async def _converse(socket: Path, node: str, commands: list[tuple[str, dict[str, Any]]]) -> None:
+    from qemu.qmp import QMPClient
+
+    client = QMPClient(node)
+    await client.connect(str(socket))
+    try:
+        for name, arguments in commands:
+            await client.execute(name, arguments)
+    finally:
+        await client.disconnect()
+
+
+def send(socket: Path, node: str, *commands: tuple[str, dict[str, Any]]) -> None:
+    """Run commands in order. LabError if QEMU cannot be reached or refuses one."""
+    from qemu.qmp import ExecuteError, QMPError
+
+    try:
+        asyncio.run(asyncio.wait_for(_converse(socket, node, list(commands)), 20))
+    except (QMPError, ExecuteError, OSError, TimeoutError, asyncio.TimeoutError) as error:
+        raise LabError(f"node {node}: QMP on {socket}: {error}") from error
+
+
+async def _save(socket: Path, node: str, timeout_s: float) -> str | None:
+    from qemu.qmp import QMPClient
+
+    client = QMPClient(node)
+    await client.connect(str(socket))
+    try:
+        await client.execute(
+            "snapshot-save",
+            {"job-id": "save", "tag": SNAPSHOT, "vmstate": ROOT_NODE, "devices": [ROOT_NODE]},
+        )
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while loop.time() < deadline:
+            jobs = await client.execute("query-jobs")
+            assert isinstance(jobs, list)
+            job: dict[str, Any] = next(j for j in jobs if isinstance(j, dict) and j["id"] == "save")
+            if job["status"] == "concluded":
+                await client.execute("job-dismiss", {"id": "save"})
+                return str(job["error"]) if "error" in job else None
+            await asyncio.sleep(0.1)
+        return f"not finished within {timeout_s:.0f} s"
+    finally:
+        await client.disconnect()
+
+
+def save_state(socket: Path, node: str, timeout_s: float = 120) -> None:
+    """Save memory and disk of a running guest as the snapshot ``ready``; it goes on running."""
+    from qemu.qmp import ExecuteError, QMPError
+
+    try:
+        error = asyncio.run(_save(socket, node, timeout_s))
+    except (QMPError, ExecuteError, OSError) as failure:
+        raise LabError(f"node {node}: QMP on {socket}: {failure}") from failure
+    if error:
+        raise LabError(f"node {node}: its state could not be saved: {error}")

@@ -1,0 +1,144 @@
+"""A topology is data: nodes, links between them, and what the inventory makes of both.
+
+The file format (``roles/lab_qemu/files/topologies/*.yml``)::
+
+    schema: 1
+    name: pair
+    nodes:
+      client: {groups: [clients]}
+    links:
+      - name: test
+        ends:
+          - {node: client, device: eth1, ipv4: 198.18.0.1/24, ipv6: "2001:db8:18::1/64"}
+          - {node: server, device: eth1, ipv4: 198.18.0.2/24, ipv6: "2001:db8:18::2/64"}
+
+``eth0`` is every node's management device and never part of a link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import LabError
+
+MANAGEMENT_DEVICE = "eth0"
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a link: which device of which node, and its addresses with prefix length."""
+
+    node: str
+    device: str
+    ipv4: str
+    ipv6: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A point-to-point link between two test devices."""
+
+    name: str
+    ends: tuple[End, End]
+
+    def peer(self, node: str) -> End:
+        """The other end as seen from ``node``."""
+        return self.ends[1] if self.ends[0].node == node else self.ends[0]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Nodes (name to inventory groups) and links, checked."""
+
+    name: str
+    nodes: dict[str, tuple[str, ...]]
+    links: tuple[Link, ...]
+
+    def ends_of(self, node: str) -> list[tuple[Link, End]]:
+        """The links of a node with its own end, ordered by device name."""
+        found = [(link, end) for link in self.links for end in link.ends if end.node == node]
+        return sorted(found, key=lambda pair: pair[1].device)
+
+    def host_vars(self, node: str) -> dict[str, Any]:
+        """What the inventory says of a node: its test devices, addresses and peers."""
+        return {
+            "bench_links": [
+                {
+                    "name": link.name,
+                    "device": end.device,
+                    "ipv4": end.ipv4,
+                    "ipv6": end.ipv6,
+                    "peer": link.peer(node).node,
+                    "peer_ipv4": link.peer(node).ipv4,
+                    "peer_ipv6": link.peer(node).ipv6,
+                }
+                for link, end in self.ends_of(node)
+            ]
+        }
+
+
+def mac_address(lab: str, node: str, device: str) -> str:
+    """A locally administered MAC address, the same for the same lab, node and device."""
+    digest = hashlib.sha256(f"{lab}/{node}/{device}".encode()).hexdigest()
+    return "52:54:00:" + ":".join(digest[i : i + 2] for i in (0, 2, 4))
+
+
+def _fail(where: str, found: Any, wanted: str) -> LabError:
+    return LabError(f"topology {where}: found {found!r}; wanted {wanted}")
+
+
+def _address(where: str, value: Any, version: int) -> str:
+    try:
+        interface = ipaddress.ip_interface(str(value))
+    except ValueError:
+        raise _fail(where, value, f"an IPv{version} address with prefix length") from None
+    if interface.version != version or "/" not in str(value):
+        raise _fail(where, value, f"an IPv{version} address with prefix length")
+    return str(interface)
+
+
+def _end(where: str, data: Any, nodes: dict[str, tuple[str, ...]]) -> End:
+    if not isinstance(data, dict) or set(data) != {"node", "device", "ipv4", "ipv6"}:
+        raise _fail(where, data, "a dict of node, device, ipv4, ipv6")
+    if data["node"] not in nodes:
+        raise _fail(f"{where}.node", data["node"], f"one of {', '.join(nodes)}")
+    if data["device"] == MANAGEMENT_DEVICE:
+        raise _fail(f"{where}.device", data["device"], "a device other than the management one")
+    return End(
+        node=data["node"],
+        device=data["device"],
+        ipv4=_address(f"{where}.ipv4", data["ipv4"], 4),
+        ipv6=_address(f"{where}.ipv6", data["ipv6"], 6),
+    )
+
+
+def read_topology(data: Any) -> Topology:
+    """Check a topology description. Raises LabError that names the key at fault."""
+    if not isinstance(data, dict):
+        raise _fail("file", data, "a dict of schema, name, nodes, links")
+    unknown = set(data) - {"schema", "name", "nodes", "links"}
+    if unknown:
+        raise _fail("file", sorted(unknown), "only schema, name, nodes, links")
+    if data.get("schema") != 1:
+        raise _fail("schema", data.get("schema"), "1")
+    nodes_in = data.get("nodes")
+    if not isinstance(nodes_in, dict) or not nodes_in:
+        raise _fail("nodes", nodes_in, "a dict of at least one node")
+    nodes = {str(name): tuple((spec or {}).get("groups", ())) for name, spec in nodes_in.items()}
+    links = []
+    used: set[tuple[str, str]] = set()
+    for index, item in enumerate(data.get("links") or []):
+        where = f"links[{index}]"
+        ends_in = item.get("ends") if isinstance(item, dict) else None
+        if not isinstance(ends_in, list) or len(ends_in) != 2:
+            raise _fail(f"{where}.ends", ends_in, "two ends")
+        ends = [_end(f"{where}.ends[{i}]", end, nodes) for i, end in enumerate(ends_in)]
+        for end in ends:
+            if (end.node, end.device) in used:
+                raise _fail(where, f"{end.node} {end.device}", "each device in one link only")
+            used.add((end.node, end.device))
+        links.append(Link(name=str(item.get("name", f"link{index}")), ends=(ends[0], ends[1])))
+    return Topology(name=str(data.get("name", "")), nodes=nodes, links=tuple(links))
