@@ -63,10 +63,13 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderFinding:
-    """The order of configurations in one test. ``pairs`` counts those whose published figures
-    differ by more than the run's delta and by more than their own missed confidence; of them ``same`` are ordered alike beyond noise,
+    """The order of configurations in one test.
+
+    ``pairs`` counts those whose published figures differ by more than the run's delta and more
+    than their own missed confidence. Of them ``same`` are ordered alike beyond noise,
     ``unresolved`` cannot be told apart by this run, the rest are ``reversals``. ``leaning`` are
-    the unresolved pairs whose medians stand the other way round than published."""
+    the unresolved pairs whose medians stand the other way round than published.
+    """
 
     test: str
     group: str  # what sets several orders of one test apart, "" if there is one
@@ -390,8 +393,9 @@ def comparison_table(comparison: PublishedComparison) -> Table:
     )
     return Table(
         caption=f"Ratios to {comparison.baseline}, published beside ours",
-        head=("TEST", "CONFIGURATION", "published", "ours", "95 % interval", "blocks"),
+        head=("Test", "Configuration", "Published", "Ours", "95 % interval", "Blocks"),
         rows=rows,
+        texts=2,
     )
 
 

@@ -13,13 +13,14 @@ MOST = 76  # what a table may take
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table apart from its medium. The first column holds row headings (left-aligned text),
-    the others figures (right-aligned). ``notes`` stand below it, one a line."""
+    """A table apart from its medium. The first ``texts`` columns hold words (left-aligned; the
+    first is the row's heading), the others figures (right-aligned). ``notes`` stand below it."""
 
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    texts: int = 1
 
 
 @dataclass(slots=True)

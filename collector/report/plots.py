@@ -16,8 +16,8 @@ import numpy as np
 
 from collector.stats.paired import bootstrap_median
 
-_ROW = 46  # pixels a configuration: its name above, its samples below
-_STRIP = 31  # centre of the samples below the top of their row
+_ROW = 52  # pixels a configuration: its name above, its samples below
+_STRIP = 29  # centre of the samples below the top of their row
 _TOP = 4
 _JITTER = (0, -5, 5, -2, 3, -4, 4, 1, -1, 2)  # pixels, by block, so that equal values stay apart
 _DOT = 3.2
@@ -56,7 +56,7 @@ class Axis:
         """Where the axis starts, in words."""
         if self.start == 0:
             return "The axis starts at zero."
-        return f"The axis starts at {number(self.start)}, not at zero."
+        return f"The axis starts at {number(float(f'{self.start:.3g}'))}, not at zero."
 
 
 def axis_for(values: Sequence[float]) -> Axis:
@@ -71,14 +71,19 @@ def axis_for(values: Sequence[float]) -> Axis:
     if high <= 0:
         return Axis(start=0.0, end=1.0, ticks=(0.0, 1.0))
     clustered = low > _CLUSTERED * high and low < high
-    # Clustered values get a fifth of their span as room on each side.
-    span = (high - low) * 1.4 if clustered else high
-    power = 10.0 ** math.floor(math.log10(span / 4))
-    step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= span / 4 * 0.999)
-    start = max(0.0, math.floor((low - (high - low) * 0.2) / step) * step) if clustered else 0.0
-    end = math.ceil(round((high - start) / step, 9)) * step + start
-    count = round((end - start) / step)
-    return Axis(start=start, end=end, ticks=tuple(start + step * i for i in range(count + 1)))
+    # Room beyond the outermost values: a dot's radius, and a fifth of the span of clustered ones.
+    start = max(0.0, low - (high - low) * 0.2) if clustered else 0.0
+    end = high + (high - start) * 0.04
+    step = _round_step((end - start) / 4)
+    first = math.ceil(round(start / step, 9))
+    last = math.floor(round(end / step, 9))
+    return Axis(start=start, end=end, ticks=tuple(step * i for i in range(first, last + 1)))
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2, 2.5 or 5 times a power of ten that is not below 80 % of ``least``."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= 0.8 * least)
 
 
 def number(value: float) -> str:
@@ -123,16 +128,15 @@ def _description(strips: Sequence[Strip], unit: str) -> str:
 
 def _grid(axis: Axis, height: int, unit: str) -> list[str]:
     parts = []
-    last = len(axis.ticks) - 1
     for index, tick in enumerate(axis.ticks):
         x = axis.position(tick)
-        anchor = "start" if index == 0 else "end" if index == last else "middle"
+        anchor = "start" if x < 4 else "end" if x > 94 else "middle"
         zero = " zero" if tick == 0 else ""
         parts.append(
             f'<line class="grid{zero}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{_TOP}" y2="{height}"/>'
         )
         # On a narrow screen every other label would collide; the style sheet hides the odd ones.
-        odd = ' class="odd"' if index % 2 and index != last else ""
+        odd = ' class="odd"' if index % 2 else ""
         parts.append(
             f'<text{odd} x="{x:.2f}%" y="{height + 14}" text-anchor="{anchor}">'
             f"{number(tick)}</text>"

@@ -155,7 +155,7 @@ def baseline_sentences(summary: MatrixSummary) -> tuple[str, ...]:
     others = dict.fromkeys(
         (cell.configuration, cell.baseline)
         for cell in summary.cells
-        if cell.baseline != summary.baseline and cell.configuration != cell.baseline
+        if cell.baseline not in (summary.baseline, cell.configuration)
     )
     return tuple(f"{name} is compared with {baseline}." for name, baseline in others)
 
@@ -249,7 +249,8 @@ def ratio_table(summary: MatrixSummary) -> Table:
             f"Ratios to {summary.baseline}: median of the within-block ratios with its 95 % "
             f"block-bootstrap interval{adjusted}; delta {percent(summary.delta)}"
         ),
-        head=("TEST", "CONFIG", "ratio", "95 % interval", "blocks", "p", "verdict"),
+        head=("Test", "Configuration", "Ratio", "95 % interval", "Blocks", "p", "Verdict"),
+        texts=2,
         rows=rows,
     )
 
