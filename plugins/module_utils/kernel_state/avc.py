@@ -133,22 +133,26 @@ def allow_rules(avcs: Iterable[Avc]) -> Tuple[str, ...]:
     return tuple(rules)
 
 
+_EXPLAINED = (
+    ("association", {"polmatch"}, None,
+     "the domain may not use an IPsec policy of this label"),
+    ("association", {"sendto", "recvfrom"}, "unlabeled_t",
+     "traffic left or came without an SA while labelled networking is active"),
+    ("association", {"sendto", "recvfrom"}, None,
+     "the domain may not send to or receive from an SA of this label"),
+    ("association", {"setcontext"}, None, "the caller may not give this label to an SA or policy"),
+    ("peer", {"recv"}, "unlabeled_t",
+     "an unlabelled packet reached the domain while labelled networking is active"),
+    ("peer", {"recv"}, None, "the domain may not receive from a peer of this label"),
+    ("netif", {"ingress", "egress"}, None, "a labelled packet may not pass this interface"),
+    ("node", {"recvfrom", "sendto"}, None, "a labelled packet may not pass this address"),
+)  # fmt: skip
+
+
 def explain(avc: Avc) -> Optional[str]:
-    """What a denial of labelled networking means, None for other classes."""
-    names = set(avc.permissions)
-    if avc.tclass == "association":
-        if "polmatch" in names:
-            return "the domain may not use IPsec policies of this label: traffic passes in clear or not"
-        if names & {"sendto", "recvfrom"} and avc.target.type == "unlabeled_t":
-            return "traffic left or came without an SA while labelled networking is active"
-        if names & {"sendto", "recvfrom"}:
-            return "the domain may not send to or receive from an SA of this label"
-        if "setcontext" in names:
-            return "the caller may not give this label to an SA or policy"
-    if avc.tclass == "peer" and avc.target.type == "unlabeled_t":
-        return "an unlabelled packet reached the domain while labelled networking is active"
-    if avc.tclass == "peer":
-        return "the domain may not receive from a peer of this label"
-    if avc.tclass in ("netif", "node") and names & {"ingress", "egress", "recvfrom", "sendto"}:
-        return "a labelled packet may not pass this interface or address"
+    """What a denial of labelled networking means, None for what has nothing to do with it."""
+    for tclass, names, target, meaning in _EXPLAINED:
+        fits = avc.tclass == tclass and target in (None, avc.target.type)
+        if fits and names & set(avc.permissions):
+            return meaning
     return None

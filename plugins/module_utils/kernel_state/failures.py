@@ -86,7 +86,7 @@ _EXTACK = (
     (
         re.compile(r"Requested type not found|Requested mode not found"),
         "kernel_without_xfrm",
-        "this kernel lacks the protocol or mode (CONFIG_INET_ESP, CONFIG_INET6_ESP, CONFIG_INET_AH)",
+        "this kernel lacks the protocol or mode (CONFIG_INET_ESP, CONFIG_INET6_ESP, …)",
     ),
     (
         re.compile(r'argument "ctx" is wrong'),

@@ -125,10 +125,10 @@ def use_between(before: ProcStat, after: ProcStat) -> Tuple[CpuUse, Dict[int, Cp
     Only CPUs online in both are given. Raises :class:`StateError` when the boot differs, a
     counter went back (iowait and idle may by a little: they count as 0 then), or no time passed.
     """
-    if before.boot_time_s is not None and after.boot_time_s is not None:
-        # btime is computed from the clock and moves with it by a second or so.
-        if abs(before.boot_time_s - after.boot_time_s) > 2:
-            raise StateError(1, f"btime {before.boot_time_s} and {after.boot_time_s}", "one boot")
+    first, second = before.boot_time_s, after.boot_time_s
+    # btime is computed from the clock and moves with it by a second or so.
+    if first is not None and second is not None and abs(first - second) > 2:
+        raise StateError(1, f"btime {first} and then {second}", "one boot")
     each = {
         cpu: _use(before.cpus[cpu], after.cpus[cpu], f"cpu{cpu}")
         for cpu in before.cpus

@@ -1,0 +1,425 @@
+"""From the present SAs and policies to the declared ones: operations, rollback and diff.
+
+Pure: nothing here runs a command. A plan becomes text for the standard input of ``ip -batch -``.
+That text holds keys; the operations, the diff and every message do not. Only what is declared, or
+owned (added by an earlier run: told by reqid or SPI), is touched.
+
+Order: SAs before the policies that want them, policies away before their SAs. The kernel cannot
+change the key or mode of an SA, so a changed one is deleted and added in two neighbouring lines;
+a policy is replaced at once.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Dict, FrozenSet, List, Optional, Tuple
+
+from .kernel_state.xfrm import (
+    Algorithm,
+    Limits,
+    Policy,
+    PolicyId,
+    Secret,
+    Selector,
+    State,
+    StateId,
+    Vault,
+    mark_of,
+    policy_id,
+    state_id,
+)
+from .kernel_state.xfrm_check import Management, check_policies, check_states
+from .kernel_state.xfrm_command import (
+    MissingKeyError,
+    add_state,
+    delete_policy,
+    delete_state,
+    policy_name,
+    put_policy,
+    state_name,
+)
+
+__all__ = [
+    "IpsecState",
+    "Management",
+    "Operation",
+    "Owned",
+    "Secret",
+    "Vault",
+    "XfrmPlan",
+    "diff",
+    "plan",
+    "validate",
+]
+
+# Integrity values the kernel gives to `auth`, which states no length (net/xfrm/xfrm_algo.c).
+_TRUNCATED = {
+    "hmac(md5)": 96, "hmac(sha1)": 96, "hmac(sha256)": 96, "hmac(sha384)": 192,
+    "hmac(sha512)": 256, "cmac(aes)": 96, "xcbc(aes)": 96, "digest_null": 0,
+}  # fmt: skip
+_EVERYTHING = ("0.0.0.0/0", "::/0")
+
+
+@dataclass(frozen=True)
+class IpsecState:
+    """SAs and policies, with the keys beside them (declared ones, or those read on the host)."""
+
+    states: Tuple[State, ...] = ()
+    policies: Tuple[Policy, ...] = ()
+    keys: Vault = field(default_factory=Vault, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What earlier runs added: inclusive ranges of reqids, SPIs, and policies without template."""
+
+    reqids: Tuple[Tuple[int, int], ...] = ()
+    spis: FrozenSet[int] = frozenset()
+    policies: FrozenSet[PolicyId] = frozenset()
+
+    def _reqid(self, reqid: Optional[int]) -> bool:
+        return reqid is not None and any(low <= reqid <= high for low, high in self.reqids)
+
+    def has_state(self, state: State) -> bool:
+        """Whether an SA is ours."""
+        return self._reqid(state.reqid) or state.spi in self.spis
+
+    def has_policy(self, policy: Policy) -> bool:
+        """Whether a policy is ours; those of a socket never are."""
+        if policy.socket:
+            return False
+        ours = any(self._reqid(template.reqid) for template in policy.templates)
+        return ours or policy_id(policy) in self.policies
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One change. ``verb`` add, update or delete; ``what`` sa or policy; ``why`` the fields that
+    differ. ``steps`` are (line, line that undoes it or None) and may hold keys."""
+
+    verb: str
+    what: str
+    name: str
+    why: Tuple[str, ...] = ()
+    steps: Tuple[Tuple[str, Optional[str]], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class XfrmPlan:
+    """Operations in order. ``irreversible`` names SAs whose key is not known, so that a rollback
+    cannot put them back."""
+
+    operations: Tuple[Operation, ...]
+    irreversible: Tuple[str, ...]
+
+    def _steps(self) -> List[Tuple[str, Optional[str]]]:
+        return [step for operation in self.operations for step in operation.steps]
+
+    def batch(self) -> str:
+        """The text for ``ip -batch -``, one command a line. Holds keys."""
+        return "".join(f"{line}\n" for line, _ in self._steps())
+
+    def rollback(self, failed_line: Optional[int] = None) -> str:
+        """The text that undoes the plan, last change first. Holds keys.
+
+        ``failed_line``: the line of :meth:`batch` (from 1) that ip refused; only those before it
+        are undone. None: all were done.
+        """
+        steps = self._steps()
+        done = steps if failed_line is None else steps[: failed_line - 1]
+        return "".join(f"{undo}\n" for _, undo in reversed(done) if undo is not None)
+
+    def operation_of(self, line: int) -> Optional[Operation]:
+        """The operation that a line of :meth:`batch` (from 1) belongs to."""
+        for operation in self.operations:
+            if 0 < line <= len(operation.steps):
+                return operation
+            line -= len(operation.steps)
+        return None
+
+
+def validate(declared: IpsecState, management: Sequence[Management] = ()) -> List[str]:
+    """Errors that name item and key; empty when the set can be applied."""
+    errors = check_states(declared.states, declared.keys)
+    return errors + check_policies(declared.policies, management)
+
+
+# --- comparing --------------------------------------------------------------------------------
+
+
+def _algorithms(state: State) -> Tuple[Algorithm, ...]:
+    """The algorithms as the kernel lists them: ``auth`` with its length, in a fixed order."""
+    found = []
+    for item in state.algorithms:
+        if item.kind == "auth":
+            found.append(
+                Algorithm("auth-trunc", item.name, item.key_bits, _TRUNCATED.get(item.name))
+            )
+        else:
+            found.append(item)
+    return tuple(sorted(found, key=lambda item: item.kind))
+
+
+def _chosen(selector: Optional[Selector]) -> Optional[Selector]:
+    """None for a selector that takes every packet: the kernel lists it for SAs without one."""
+    everything = (
+        selector is not None
+        and selector.src in _EVERYTHING
+        and selector == Selector(selector.src, selector.dst)
+        and selector.dst in _EVERYTHING
+    )
+    return None if everything else selector
+
+
+def _differs(now: Optional[Limits], wanted: Optional[Limits]) -> bool:
+    # Without -s the limits were not read; then they cannot be compared.
+    return now is not None and now != (wanted or Limits())
+
+
+def _state_changes(now: State, wanted: State, have: Vault, want: Vault) -> Tuple[str, ...]:
+    """Names of what differs between an SA and its declaration."""
+    pairs: Dict[str, Tuple[object, object]] = {
+        "src": (now.src, wanted.src),
+        "mode": (now.mode, wanted.mode),
+        "reqid": (now.reqid or 0, wanted.reqid or 0),
+        "replay_window": (now.window or 0, wanted.window or 0),
+        "flags": (sorted(now.flags), sorted(wanted.flags)),
+        "output_mark": (now.output_mark, wanted.output_mark),
+        "encap": (now.encap, wanted.encap),
+        "selector": (_chosen(now.selector), _chosen(wanted.selector)),
+        "offload": (
+            now.offload and (now.offload.dev, now.offload.direction),
+            wanted.offload and (wanted.offload.dev, wanted.offload.direction),
+        ),
+        "if_id": (now.if_id or 0, wanted.if_id or 0),
+        "tfc_pad": (now.tfc_pad or 0, wanted.tfc_pad or 0),
+        "ctx": (now.context, wanted.context),
+    }
+    found = [name for name, (one, other) in pairs.items() if one != other]
+    if wanted.direction is not None and now.direction != wanted.direction:
+        found.append("dir")
+    if _differs(now.limits, wanted.limits):
+        found.append("limits")
+    have_algorithms, want_algorithms = _algorithms(now), _algorithms(wanted)
+    if [(item.kind, item.name, item.bits) for item in have_algorithms] != [
+        (item.kind, item.name, item.bits) for item in want_algorithms
+    ]:
+        found.append("algorithms")
+    elif any(_key_differs(now, wanted, item, have, want) for item in have_algorithms):
+        found.append("key")
+    return tuple(found)
+
+
+def _key(state: State, kind: str, keys: Vault) -> Optional[Secret]:
+    key = keys.get(state_id(state), kind)
+    if key is None and kind == "auth-trunc":
+        return keys.get(state_id(state), "auth")
+    return key
+
+
+def _key_differs(now: State, wanted: State, item: Algorithm, have: Vault, want: Vault) -> bool:
+    one, other = _key(now, item.kind, have), _key(wanted, item.kind, want)
+    if other is None:
+        return False
+    length = 4 * max(len(other.reveal()) - 2, 0)
+    if item.key_bits is not None and item.key_bits != length:
+        return True
+    if one is None:
+        return False
+    return not hmac.compare_digest(one.reveal().lower(), other.reveal().lower())
+
+
+def _policy_changes(now: Policy, wanted: Policy) -> Tuple[str, ...]:
+    pairs: Dict[str, Tuple[object, object]] = {
+        "priority": (now.priority or 0, wanted.priority or 0),
+        "action": (now.action, wanted.action),
+        "flags": (sorted(now.flags), sorted(wanted.flags)),
+        "tmpl": (now.templates, wanted.templates),
+    }
+    found = [name for name, (one, other) in pairs.items() if one != other]
+    if _differs(now.limits, wanted.limits):
+        found.append("limits")
+    return tuple(found)
+
+
+# --- planning ---------------------------------------------------------------------------------
+
+
+def plan(present: IpsecState, declared: IpsecState, owned: Optional[Owned] = None) -> XfrmPlan:
+    """The operations that turn ``present`` into ``declared``; none when nothing differs.
+
+    ``owned`` things that are not declared are deleted; others are left alone. Work grows with the
+    number of SAs and policies, not with its square. Raises :class:`MissingKeyError` when a
+    declared SA has no key (:func:`validate` says so first).
+    """
+    mine = owned or Owned()
+    builder = _Builder(present, declared)
+    sas: Dict[StateId, State] = {state_id(state): state for state in declared.states}
+    have_sas = {state_id(state): state for state in present.states}
+    policies: Dict[PolicyId, Policy] = {policy_id(item): item for item in declared.policies}
+    have_policies = {policy_id(item): item for item in present.policies if not item.socket}
+    gone_sas = [
+        state for key, state in have_sas.items() if key not in sas and mine.has_state(state)
+    ]
+    gone_policies = [
+        item for key, item in have_policies.items() if key not in policies and mine.has_policy(item)
+    ]
+    # An SA that goes may stand in the way of one that comes (same SPI, other mark).
+    taken = {
+        (state.dst, state.proto, state.spi) for key, state in sas.items() if key not in have_sas
+    }
+    blocking = [state for state in gone_sas if (state.dst, state.proto, state.spi) in taken]
+    for state in blocking:
+        builder.delete_sa(state)
+    for key, state in sas.items():
+        if key not in have_sas:
+            builder.add_sa(state)
+        else:
+            builder.update_sa(have_sas[key], state)
+    for name, item in policies.items():
+        builder.put_policy(have_policies.get(name), item)
+    for item in gone_policies:
+        builder.delete_policy(item)
+    for state in gone_sas:
+        if (state.dst, state.proto, state.spi) not in taken:
+            builder.delete_sa(state)
+    return XfrmPlan(tuple(builder.operations), tuple(builder.irreversible))
+
+
+class _Builder:
+    """Collects operations with what undoes each of their lines."""
+
+    def __init__(self, present: IpsecState, declared: IpsecState) -> None:
+        self._have = present.keys
+        self._want = declared.keys
+        self.operations: List[Operation] = []
+        self.irreversible: List[str] = []
+
+    def _put_back(self, state: State) -> Optional[str]:
+        try:
+            return add_state(state, self._have)
+        except MissingKeyError:
+            self.irreversible.append(state_name(state))
+            return None
+
+    def add_sa(self, state: State) -> None:
+        steps = ((add_state(state, self._want), delete_state(state)),)
+        self.operations.append(Operation("add", "sa", state_name(state), (), steps))
+
+    def update_sa(self, now: State, wanted: State) -> None:
+        why = _state_changes(now, wanted, self._have, self._want)
+        if not why:
+            return
+        steps = (
+            (delete_state(now), self._put_back(now)),
+            (add_state(wanted, self._want), delete_state(wanted)),
+        )
+        self.operations.append(Operation("update", "sa", state_name(wanted), why, steps))
+
+    def delete_sa(self, state: State) -> None:
+        steps = ((delete_state(state), self._put_back(state)),)
+        self.operations.append(Operation("delete", "sa", state_name(state), (), steps))
+
+    def put_policy(self, now: Optional[Policy], wanted: Policy) -> None:
+        name = policy_name(wanted)
+        if now is None:
+            steps = ((put_policy("add", wanted), delete_policy(wanted)),)
+            self.operations.append(Operation("add", "policy", name, (), steps))
+            return
+        why = _policy_changes(now, wanted)
+        if why:
+            steps = ((put_policy("update", wanted), put_policy("update", now)),)
+            self.operations.append(Operation("update", "policy", name, why, steps))
+
+    def delete_policy(self, policy: Policy) -> None:
+        steps = ((delete_policy(policy), put_policy("add", policy)),)
+        self.operations.append(Operation("delete", "policy", policy_name(policy), (), steps))
+
+
+# --- showing ----------------------------------------------------------------------------------
+
+
+def diff(
+    present: IpsecState, declared: IpsecState, owned: Optional[Owned] = None
+) -> Dict[str, Dict[str, Any]]:
+    """``{"before": …, "after": …}`` for Ansible's diff: only what a plan would touch.
+
+    No key and nothing made from one: a key that differs is shown as ``key: changed``.
+    """
+    before: Dict[str, Any] = {"sas": {}, "policies": {}}
+    after: Dict[str, Any] = {"sas": {}, "policies": {}}
+    have = {state_name(state): state for state in present.states}
+    want = {state_name(state): state for state in declared.states}
+    have_policies = {policy_name(item): item for item in present.policies}
+    want_policies = {policy_name(item): item for item in declared.policies}
+    for operation in plan(present, declared, owned).operations:
+        name = operation.name
+        if operation.what == "policy":
+            if operation.verb != "add":
+                before["policies"][name] = _shown_policy(have_policies[name])
+            if operation.verb != "delete":
+                after["policies"][name] = _shown_policy(want_policies[name])
+            continue
+        if operation.verb != "add":
+            before["sas"][name] = _shown_state(have[name])
+        if operation.verb != "delete":
+            after["sas"][name] = _shown_state(want[name])
+        if "key" in operation.why:
+            after["sas"][name]["key"] = "changed"
+    return {"before": before, "after": after}
+
+
+def _shown_selector(selector: Optional[Selector]) -> Optional[str]:
+    if selector is None:
+        return None
+    parts = [selector.src, "to", selector.dst]
+    for name in ("proto", "sport", "dport", "key", "dev"):
+        value = getattr(selector, name)
+        if value is not None:
+            parts.append(f"{name} {value}")
+    return " ".join(parts)
+
+
+def _shown_state(state: State) -> Dict[str, Any]:
+    shown: Dict[str, Any] = {
+        "src": state.src,
+        "mode": state.mode,
+        "reqid": state.reqid or 0,
+        "replay_window": state.window or 0,
+        "algorithms": [
+            item.name if item.bits is None else f"{item.name} {item.bits}"
+            for item in _algorithms(state)
+        ],
+    }
+    optional = {
+        "flags": list(state.flags), "selector": _shown_selector(_chosen(state.selector)),
+        "if_id": state.if_id, "offload": state.offload and state.offload.dev,
+        "dir": state.direction, "ctx": state.context,
+        "mark": None if state.mark is None else list(mark_of(state.mark)),
+        "limits": _shown_limits(state.limits),
+    }  # fmt: skip
+    shown.update({key: value for key, value in optional.items() if value})
+    return shown
+
+
+def _shown_limits(limits: Optional[Limits]) -> Dict[str, int]:
+    values = {} if limits is None else vars(limits)
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _shown_policy(policy: Policy) -> Dict[str, Any]:
+    shown: Dict[str, Any] = {
+        "action": policy.action,
+        "priority": policy.priority or 0,
+        "tmpl": [
+            f"{item.proto} {item.mode} {item.src} to {item.dst} reqid {item.reqid or 0} "
+            f"level {item.level}"
+            for item in policy.templates
+        ],
+    }
+    if policy.context is not None:
+        shown["ctx"] = policy.context
+    limits = _shown_limits(policy.limits)
+    return {**shown, "limits": limits} if limits else shown
