@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from itertools import groupby
 from urllib.parse import quote
 
@@ -63,6 +64,8 @@ def html_page(report: Report, *, base: str = "") -> str:
         proofs=report.proofs,
         raw_groups=raw_groups(report.raw_files),
         folder=report.folder,
+        split_mark=split_mark,
+        split_note=split_note,
         link=lambda path: link(base, path),
     )
 
@@ -81,6 +84,22 @@ def verdict_class(verdict: str) -> str:
         Verdict.SLOWER.value: "slower",
         Verdict.INVALID.value: "invalid",
     }.get(verdict, "neutral")
+
+
+_MARK_BEHIND = re.compile(r"^(.*?) ?\[(\d+)\]$")
+_MARK_BEFORE = re.compile(r"^\[(\d+)\] (.*)$")
+
+
+def split_mark(text: str) -> tuple[str, str]:
+    """A cell's text and the number of its footnote: ``9.8[2]`` gives ``("9.8", "2")``."""
+    found = _MARK_BEHIND.match(text)
+    return (found[1], found[2]) if found else (text, "")
+
+
+def split_note(text: str) -> tuple[str, str]:
+    """A footnote's text and its number."""
+    found = _MARK_BEFORE.match(text)
+    return (found[2], found[1]) if found else (text, "")
 
 
 def anchored(table: Table, identity: str) -> dict[str, object]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from collector import published, store
+from collector.judged import judge
 from collector.report import evidence
 from collector.report.against_published import compare_published
 from collector.report.figures import from_summary
 from collector.report.model import Report
 from collector.report.shapes import units_of_matrix
-from collector.runfolder import Run, complete, load_run
+from collector.runfolder import Run, load_run
 from collector.samples import Sample
-from collector.stats import MatrixSummary
-from collector.stats.summary import summarise
 
 
 def load_report(path: str | Path) -> Report:
@@ -21,20 +20,6 @@ def load_report(path: str | Path) -> Report:
     run = load_run(path)
     samples = store.read_samples(run.path)
     return build_report(run, samples, folder=str(path))
-
-
-def judge(run: Run, samples: list[Sample]) -> MatrixSummary:
-    """The run's samples, completed by its plan, judged by the plan's own settings."""
-    plan = run.plan
-    return summarise(
-        complete(plan, samples),
-        plan.baseline,
-        plan.delta,
-        baselines=plan.baselines,
-        min_blocks=plan.min_blocks,
-        seed=plan.seed,
-        cell_order=[cell.cell_id for cell in plan.cells],
-    )
 
 
 def build_report(run: Run, samples: list[Sample], folder: str) -> Report:
