@@ -11,22 +11,17 @@ a policy is replaced at once.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, List, Optional, Tuple
 
 from .kernel_state.xfrm import (
-    Algorithm,
-    Limits,
     Policy,
     PolicyId,
     Secret,
-    Selector,
     State,
     StateId,
     Vault,
-    mark_of,
     policy_id,
     state_id,
 )
@@ -40,6 +35,7 @@ from .kernel_state.xfrm_command import (
     put_policy,
     state_name,
 )
+from .xfrm_compare import policy_changes, shown_policy, shown_state, state_changes
 
 __all__ = [
     "IpsecState",
@@ -53,13 +49,6 @@ __all__ = [
     "plan",
     "validate",
 ]
-
-# Integrity values the kernel gives to `auth`, which states no length (net/xfrm/xfrm_algo.c).
-_TRUNCATED = {
-    "hmac(md5)": 96, "hmac(sha1)": 96, "hmac(sha256)": 96, "hmac(sha384)": 192,
-    "hmac(sha512)": 256, "cmac(aes)": 96, "xcbc(aes)": 96, "digest_null": 0,
-}  # fmt: skip
-_EVERYTHING = ("0.0.0.0/0", "::/0")
 
 
 @dataclass(frozen=True)
@@ -146,104 +135,6 @@ def validate(declared: IpsecState, management: Sequence[Management] = ()) -> Lis
     return errors + check_policies(declared.policies, management)
 
 
-# --- comparing --------------------------------------------------------------------------------
-
-
-def _algorithms(state: State) -> Tuple[Algorithm, ...]:
-    """The algorithms as the kernel lists them: ``auth`` with its length, in a fixed order."""
-    found = []
-    for item in state.algorithms:
-        if item.kind == "auth":
-            found.append(
-                Algorithm("auth-trunc", item.name, item.key_bits, _TRUNCATED.get(item.name))
-            )
-        else:
-            found.append(item)
-    return tuple(sorted(found, key=lambda item: item.kind))
-
-
-def _chosen(selector: Optional[Selector]) -> Optional[Selector]:
-    """None for a selector that takes every packet: the kernel lists it for SAs without one."""
-    everything = (
-        selector is not None
-        and selector.src in _EVERYTHING
-        and selector == Selector(selector.src, selector.dst)
-        and selector.dst in _EVERYTHING
-    )
-    return None if everything else selector
-
-
-def _differs(now: Optional[Limits], wanted: Optional[Limits]) -> bool:
-    # Without -s the limits were not read; then they cannot be compared.
-    return now is not None and now != (wanted or Limits())
-
-
-def _state_changes(now: State, wanted: State, have: Vault, want: Vault) -> Tuple[str, ...]:
-    """Names of what differs between an SA and its declaration."""
-    pairs: Dict[str, Tuple[object, object]] = {
-        "src": (now.src, wanted.src),
-        "mode": (now.mode, wanted.mode),
-        "reqid": (now.reqid or 0, wanted.reqid or 0),
-        "replay_window": (now.window or 0, wanted.window or 0),
-        "flags": (sorted(now.flags), sorted(wanted.flags)),
-        "output_mark": (now.output_mark, wanted.output_mark),
-        "encap": (now.encap, wanted.encap),
-        "selector": (_chosen(now.selector), _chosen(wanted.selector)),
-        "offload": (
-            now.offload and (now.offload.dev, now.offload.direction),
-            wanted.offload and (wanted.offload.dev, wanted.offload.direction),
-        ),
-        "if_id": (now.if_id or 0, wanted.if_id or 0),
-        "tfc_pad": (now.tfc_pad or 0, wanted.tfc_pad or 0),
-        "ctx": (now.context, wanted.context),
-    }
-    found = [name for name, (one, other) in pairs.items() if one != other]
-    if wanted.direction is not None and now.direction != wanted.direction:
-        found.append("dir")
-    if _differs(now.limits, wanted.limits):
-        found.append("limits")
-    have_algorithms, want_algorithms = _algorithms(now), _algorithms(wanted)
-    if [(item.kind, item.name, item.bits) for item in have_algorithms] != [
-        (item.kind, item.name, item.bits) for item in want_algorithms
-    ]:
-        found.append("algorithms")
-    elif any(_key_differs(now, wanted, item, have, want) for item in have_algorithms):
-        found.append("key")
-    return tuple(found)
-
-
-def _key(state: State, kind: str, keys: Vault) -> Optional[Secret]:
-    key = keys.get(state_id(state), kind)
-    if key is None and kind == "auth-trunc":
-        return keys.get(state_id(state), "auth")
-    return key
-
-
-def _key_differs(now: State, wanted: State, item: Algorithm, have: Vault, want: Vault) -> bool:
-    one, other = _key(now, item.kind, have), _key(wanted, item.kind, want)
-    if other is None:
-        return False
-    length = 4 * max(len(other.reveal()) - 2, 0)
-    if item.key_bits is not None and item.key_bits != length:
-        return True
-    if one is None:
-        return False
-    return not hmac.compare_digest(one.reveal().lower(), other.reveal().lower())
-
-
-def _policy_changes(now: Policy, wanted: Policy) -> Tuple[str, ...]:
-    pairs: Dict[str, Tuple[object, object]] = {
-        "priority": (now.priority or 0, wanted.priority or 0),
-        "action": (now.action, wanted.action),
-        "flags": (sorted(now.flags), sorted(wanted.flags)),
-        "tmpl": (now.templates, wanted.templates),
-    }
-    found = [name for name, (one, other) in pairs.items() if one != other]
-    if _differs(now.limits, wanted.limits):
-        found.append("limits")
-    return tuple(found)
-
-
 # --- planning ---------------------------------------------------------------------------------
 
 
@@ -309,7 +200,7 @@ class _Builder:
         self.operations.append(Operation("add", "sa", state_name(state), (), steps))
 
     def update_sa(self, now: State, wanted: State) -> None:
-        why = _state_changes(now, wanted, self._have, self._want)
+        why = state_changes(now, wanted, self._have, self._want)
         if not why:
             return
         steps = (
@@ -328,7 +219,7 @@ class _Builder:
             steps = ((put_policy("add", wanted), delete_policy(wanted)),)
             self.operations.append(Operation("add", "policy", name, (), steps))
             return
-        why = _policy_changes(now, wanted)
+        why = policy_changes(now, wanted)
         if why:
             steps = ((put_policy("update", wanted), put_policy("update", now)),)
             self.operations.append(Operation("update", "policy", name, why, steps))
@@ -352,74 +243,20 @@ def diff(
     after: Dict[str, Any] = {"sas": {}, "policies": {}}
     have = {state_name(state): state for state in present.states}
     want = {state_name(state): state for state in declared.states}
-    have_policies = {policy_name(item): item for item in present.policies}
+    have_policies = {policy_name(item): item for item in present.policies if not item.socket}
     want_policies = {policy_name(item): item for item in declared.policies}
     for operation in plan(present, declared, owned).operations:
         name = operation.name
         if operation.what == "policy":
             if operation.verb != "add":
-                before["policies"][name] = _shown_policy(have_policies[name])
+                before["policies"][name] = shown_policy(have_policies[name])
             if operation.verb != "delete":
-                after["policies"][name] = _shown_policy(want_policies[name])
+                after["policies"][name] = shown_policy(want_policies[name])
             continue
         if operation.verb != "add":
-            before["sas"][name] = _shown_state(have[name])
+            before["sas"][name] = shown_state(have[name])
         if operation.verb != "delete":
-            after["sas"][name] = _shown_state(want[name])
+            after["sas"][name] = shown_state(want[name])
         if "key" in operation.why:
             after["sas"][name]["key"] = "changed"
     return {"before": before, "after": after}
-
-
-def _shown_selector(selector: Optional[Selector]) -> Optional[str]:
-    if selector is None:
-        return None
-    parts = [selector.src, "to", selector.dst]
-    for name in ("proto", "sport", "dport", "key", "dev"):
-        value = getattr(selector, name)
-        if value is not None:
-            parts.append(f"{name} {value}")
-    return " ".join(parts)
-
-
-def _shown_state(state: State) -> Dict[str, Any]:
-    shown: Dict[str, Any] = {
-        "src": state.src,
-        "mode": state.mode,
-        "reqid": state.reqid or 0,
-        "replay_window": state.window or 0,
-        "algorithms": [
-            item.name if item.bits is None else f"{item.name} {item.bits}"
-            for item in _algorithms(state)
-        ],
-    }
-    optional = {
-        "flags": list(state.flags), "selector": _shown_selector(_chosen(state.selector)),
-        "if_id": state.if_id, "offload": state.offload and state.offload.dev,
-        "dir": state.direction, "ctx": state.context,
-        "mark": None if state.mark is None else list(mark_of(state.mark)),
-        "limits": _shown_limits(state.limits),
-    }  # fmt: skip
-    shown.update({key: value for key, value in optional.items() if value})
-    return shown
-
-
-def _shown_limits(limits: Optional[Limits]) -> Dict[str, int]:
-    values = {} if limits is None else vars(limits)
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _shown_policy(policy: Policy) -> Dict[str, Any]:
-    shown: Dict[str, Any] = {
-        "action": policy.action,
-        "priority": policy.priority or 0,
-        "tmpl": [
-            f"{item.proto} {item.mode} {item.src} to {item.dst} reqid {item.reqid or 0} "
-            f"level {item.level}"
-            for item in policy.templates
-        ],
-    }
-    if policy.context is not None:
-        shown["ctx"] = policy.context
-    limits = _shown_limits(policy.limits)
-    return {**shown, "limits": limits} if limits else shown

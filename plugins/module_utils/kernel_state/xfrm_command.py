@@ -16,15 +16,13 @@ from .xfrm import (
     Algorithm,
     Limits,
     Mark,
-    Offload,
     Policy,
     Selector,
     State,
-    Template,
     Vault,
     state_id,
 )
-from .xfrm_text import Words, address, network, protocol_name
+from .xfrm_text import Words, address, network
 
 _WORD = re.compile(r"[A-Za-z0-9_.,:/()=-]+")
 _LIMITS = {
@@ -99,7 +97,10 @@ def state_name(state: State) -> str:
     """How messages name an SA, e.g. ``esp spi 0x1000 to 192.0.2.2``."""
     spi = "?" if state.spi is None else f"0x{state.spi:x}"
     name = f"{state.proto} spi {spi} to {state.dst}"
-    return name if state.mark is None else f"{name} mark 0x{state.mark.value:x}"
+    if state.mark is None:
+        return name
+    mask = "" if state.mark.mask == 0xFFFFFFFF else f"/0x{state.mark.mask:x}"
+    return f"{name} mark 0x{state.mark.value:x}{mask}"
 
 
 def policy_name(policy: Policy) -> str:

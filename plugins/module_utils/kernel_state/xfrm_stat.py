@@ -88,10 +88,11 @@ class Growth:
     hint: str
 
 
-def parse_xfrm_stat(text: Text) -> Dict[str, int]:
+def parse_xfrm_stat(text: Text, whole: bool = True) -> Dict[str, int]:
     """Counter -> packets, in the kernel's order. Names this reader does not know are kept.
 
-    Raises :class:`StateError` on other text, a counter listed twice, or an empty file.
+    Raises :class:`StateError` on other text, a counter listed twice, or, unless ``whole`` is
+    False, when counters that every kernel has are missing.
     """
     found: Dict[str, int] = {}
     for number, line in number_lines(text):
@@ -103,7 +104,7 @@ def parse_xfrm_stat(text: Text) -> Dict[str, int]:
         if match.group(1) in found:
             raise StateError(number, f"{match.group(1)} a second time", "each counter once")
         found[match.group(1)] = decimal(match.group(2), number, match.group(1))
-    if "XfrmInError" not in found or "XfrmOutPolError" not in found:
+    if whole and ("XfrmInError" not in found or "XfrmOutPolError" not in found):
         raise StateError(1, f"{len(found)} counters", "all of /proc/net/xfrm_stat")
     return found
 
