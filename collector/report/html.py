@@ -42,7 +42,7 @@ def html_page(report: Report, *, base: str = "") -> str:
         title=words.title(report),
         matrix=summary.matrix,
         run_id=summary.run_id,
-        started_at=report.started_at,
+        started_at=moment(report.started_at),
         verdict=words.verdict_line(summary),
         tone=tone(report),
         rest=words.headline(summary)[1:],
@@ -66,8 +66,16 @@ def html_page(report: Report, *, base: str = "") -> str:
         folder=report.folder,
         split_mark=split_mark,
         split_note=split_note,
+        split_unit=split_unit,
         link=lambda path: link(base, path),
     )
+
+
+def moment(time: str | None) -> str | None:
+    """``2026-01-01T10:00:00Z`` as ``2026-01-01 10:00 UTC``; None stays None."""
+    if time is None or not time.endswith("Z") or len(time) < 17:
+        return time
+    return f"{time[:10]} {time[11:16]} UTC"
 
 
 def tone(report: Report) -> str:
@@ -100,6 +108,12 @@ def split_note(text: str) -> tuple[str, str]:
     """A footnote's text and its number."""
     found = _MARK_BEFORE.match(text)
     return (found[2], found[1]) if found else (text, "")
+
+
+def split_unit(text: str) -> tuple[str, str]:
+    """A heading and its unit: ``"tcp_rr (rate / sec)"`` gives ``("tcp_rr", "rate / sec")``."""
+    word, opening, unit = text.partition(" (")
+    return (word, unit.removesuffix(")")) if opening and text.endswith(")") else (text, "")
 
 
 def anchored(table: Table, identity: str) -> dict[str, object]:

@@ -107,7 +107,7 @@ def strip_plot(
     height = _TOP + _ROW * len(strips)
     parts = [
         f'<svg class="plot" role="img" aria-labelledby="{identity}-t {identity}-d" '
-        f'width="100%" height="{height + 30}">',
+        f'width="100%" height="{height + 34}">',
         f'<title id="{identity}-t">{escape(title)}</title>',
         f'<desc id="{identity}-d">{escape(_description(strips, unit))} {axis.sentence}</desc>',
         *_grid(axis, height, unit),
@@ -142,7 +142,7 @@ def _grid(axis: Axis, height: int, unit: str) -> list[str]:
             f"{number(tick)}</text>"
         )
     parts.append(
-        f'<text class="unit" x="100%" y="{height + 28}" text-anchor="end">{escape(unit)}</text>'
+        f'<text class="unit" x="100%" y="{height + 31}" text-anchor="end">{escape(unit)}</text>'
     )
     return parts
 
@@ -151,7 +151,7 @@ def _strip(strip: Strip, axis: Axis, top: int, resamples: int, seed: int) -> lis
     name = "label base" if strip.baseline else "label"
     y = top + _STRIP
     parts = [
-        f'<text class="{name}" x="0" y="{top + 13}">{escape(strip.label)}</text>',
+        f'<text class="{name}" x="7" y="{top + 13}">{escape(strip.label)}</text>',
         f'<text class="result" x="100%" y="{top + 13}" text-anchor="end">'
         f"{escape(strip.result)}</text>",
         f'<line class="track" x1="0" x2="100%" y1="{y}" y2="{y}"/>',
