@@ -1,0 +1,128 @@
+"""The declared form of a NetLabel configuration (role variables, matrix files) as a state.
+
+One reading for the module that applies it and for the collector that predicts what it must look
+like on the wire::
+
+    dois:
+      - {number: 16, type: trans, tags: [1], levels: "0-16", categories: "0-256"}
+    maps:
+      - {address: 0.0.0.0/0, protocol: unlbl}
+      - {address: 198.18.0.0/24, protocol: cipso, doi: 16}
+
+``levels`` and ``categories`` take ``a-b`` (one to one), ``a`` (one to one) and ``a=b`` (local to
+wire), joined by commas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Dict, List, Optional, Tuple
+
+from .netlabel import Doi, MapEntry, StaticLabel, Unlabelled
+from .netlabel_check import NetlabelState
+
+DOI_KEYS = frozenset({"number", "type", "tags", "levels", "categories", "protocol"})
+MAP_KEYS = frozenset({"domain", "address", "family", "protocol", "doi"})
+STATIC_KEYS = frozenset({"interface", "address", "label"})
+DEFAULT_MAP = (MapEntry(None, None, None, "unlbl"),)
+
+
+class DeclarationError(Exception):
+    """A declaration that cannot be read; the text names item, key, value and what was wanted."""
+
+
+def _number(text: str, at: str) -> int:
+    if not text.strip().isdigit():
+        raise DeclarationError(f"{at}: found {text!r}; wanted a number from 0")
+    return int(text)
+
+
+def translation(text: str, at: str) -> Dict[int, int]:
+    """``0-16``, ``3``, ``0=5`` and lists of these as a table from local to wire numbers."""
+    table: Dict[int, int] = {}
+    for part in text.split(",") if text.strip() else []:
+        pairs: List[Tuple[int, int]] = []
+        if "=" in part:
+            local, wire = part.split("=", 1)
+            pairs.append((_number(local, at), _number(wire, at)))
+        elif "-" in part:
+            first, last = (_number(end, at) for end in part.split("-", 1))
+            if last < first:
+                raise DeclarationError(f"{at}: found {part!r}; wanted the lower number first")
+            pairs += [(value, value) for value in range(first, last + 1)]
+        else:
+            pairs.append((_number(part, at), _number(part, at)))
+        for local_number, wire_number in pairs:
+            if local_number in table:
+                raise DeclarationError(f"{at}: {local_number} is translated twice; wanted once")
+            table[local_number] = wire_number
+    return table
+
+
+def _known(item: Any, keys: frozenset[str], at: str) -> None:
+    if not isinstance(item, Mapping):
+        raise DeclarationError(f"{at}: found {item!r}; wanted a mapping of {', '.join(sorted(keys))}")
+    for key in item:
+        if key not in keys:
+            raise DeclarationError(f"{at}.{key}: unknown; wanted one of {', '.join(sorted(keys))}")
+
+
+def _doi(item: Mapping[str, Any], at: str) -> Doi:
+    _known(item, DOI_KEYS, at)
+    for key in ("number", "type"):
+        if item.get(key) is None:
+            raise DeclarationError(f"{at}.{key}: found nothing; wanted a value")
+    kind = str(item["type"])
+    if kind not in ("trans", "pass", "local"):
+        raise DeclarationError(f"{at}.type: found {kind!r}; wanted trans, pass or local")
+    tags = tuple(int(tag) for tag in item.get("tags") or ((128,) if kind == "local" else (1,)))
+    return Doi(
+        number=int(item["number"]),
+        kind=kind,
+        tags=tags if item.get("protocol", "cipso") != "calipso" else (),
+        levels=translation(str(item.get("levels") or ""), f"{at}.levels"),
+        categories=translation(str(item.get("categories") or ""), f"{at}.categories"),
+        protocol=str(item.get("protocol") or "cipso"),
+    )
+
+
+def _map(item: Mapping[str, Any], at: str) -> MapEntry:
+    _known(item, MAP_KEYS, at)
+    protocol = str(item.get("protocol"))
+    if protocol not in ("unlbl", "cipso", "calipso"):
+        raise DeclarationError(f"{at}.protocol: found {protocol!r}; wanted unlbl, cipso or calipso")
+    return MapEntry(
+        domain=item.get("domain"),
+        selector=item.get("address"),
+        family=item.get("family"),
+        protocol=protocol,
+        doi=None if item.get("doi") is None else int(item["doi"]),
+    )
+
+
+def declared_state(
+    dois: Optional[Sequence[Mapping[str, Any]]],
+    maps: Optional[Sequence[Mapping[str, Any]]],
+    unlabelled: Optional[Mapping[str, Any]] = None,
+) -> NetlabelState:
+    """The state that a declaration means. No maps: the kernel's own default, unlabelled.
+
+    Raises :class:`DeclarationError`; whether the state makes sense is ``netlabel_check.review``'s.
+    """
+    accept = None
+    if unlabelled is not None:
+        statics = []
+        for index, item in enumerate(unlabelled.get("static") or []):
+            at = f"unlabelled.static[{index}]"
+            _known(item, STATIC_KEYS, at)
+            for key in ("address", "label"):
+                if not item.get(key):
+                    raise DeclarationError(f"{at}.{key}: found nothing; wanted a value")
+            statics.append(StaticLabel(item.get("interface"), item["address"], item["label"]))
+        accept = Unlabelled(bool(unlabelled.get("accept", True)), tuple(statics))
+    return NetlabelState(
+        dois=tuple(_doi(item, f"dois[{index}]") for index, item in enumerate(dois or [])),
+        maps=tuple(_map(item, f"maps[{index}]") for index, item in enumerate(maps or []))
+        or DEFAULT_MAP,
+        unlabelled=accept,
+    )
