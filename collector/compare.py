@@ -15,8 +15,8 @@ import numpy as np
 from collector.acks import Ack, applies, check_acks
 from collector.compare_tests import decide_all
 from collector.compared import (
-    ACROSS_LABS,
     PAIRED,
+    RATIOS,
     UNPAIRED,
     ComparedCell,
     Comparison,
@@ -52,7 +52,7 @@ def compare(
     method = _method(base, new, across_labs)
     minimum = base.summary.delta * 100 if min_effect_pct is None else min_effect_pct
     keys = list(dict.fromkeys([*base.cells, *new.cells]))
-    if method == ACROSS_LABS:
+    if _lab(base) != _lab(new):
         keys = [key for key in keys if not _is_reference(key, base, new)]
     notes: list[str] = []
     pairs: list[Pair] = []
@@ -73,9 +73,7 @@ def compare(
         minimum_pct=minimum,
         seed=seed,
     )
-    tests = base.noise.keys() | new.noise.keys()
-    noise = {test: max(side.noise.get(test, 0.0) for side in (base, new)) for test in tests}
-    cells, procedure = decide_all(pairs, rules, noise)
+    cells, procedure = decide_all(pairs, rules)
     cells = [_acknowledge(cell, acks, minimum, today) for cell in cells]
     notes += check_acks(acks, cells, today)
     return Comparison(
@@ -100,24 +98,44 @@ def _method(base: Side, new: Side, across_labs: bool) -> str:
     if base.run.path.resolve() == new.run.path.resolve():
         return PAIRED
     if _lab(base) == _lab(new):
-        return UNPAIRED
+        return UNPAIRED if _drift(base, new) is None else RATIOS
     if not across_labs:
         raise LabMismatchError(
             f"{base.selector.text} was measured in {_lab(base)}, {new.selector.text} in"
             f" {_lab(new)}: found different labs; wanted the same kind and accelerator"
             " (--across-labs compares their ratios to the baseline)"
         )
-    return ACROSS_LABS
+    return RATIOS
+
+
+def _drift(base: Side, new: Side) -> float | None:
+    """How far apart drift alone may have put the two runs, None if both were steady.
+
+    Two runs that started at the same speed end up at most the sum of their own ranges apart.
+    """
+    drifts = [side.summary.drift for side in (base, new) if side.summary.drift is not None]
+    return math.prod(1 + drift for drift in drifts) - 1 if drifts else None
 
 
 def _method_notes(method: str, base: Side, new: Side) -> list[str]:
-    if method == ACROSS_LABS:
+    if method == PAIRED:
+        return []
+    if _lab(base) != _lab(new):
         return ["different labs: only ratios to the baseline are compared, no absolute number"]
-    if method == UNPAIRED:
-        lacking = [side.selector.text for side in (base, new) if not side.noise]
-        drift = "the runs share no block: what changed between them besides NEW counts as change"
-        return [drift, *(f"no A/A pair in {name}: noise floor unknown" for name in lacking)]
-    return []
+    notes = []
+    drift = _drift(base, new)
+    if drift is not None:
+        notes.append(
+            f"the machines drifted during the runs (by up to {drift:.1%} together):"
+            " configurations are compared by their ratios to the run's own baseline, and a change"
+            " of the baseline itself counts only beyond that drift"
+        )
+    else:
+        notes.append("the runs share no block: whatever differed between them counts as change")
+    for side in (base, new):
+        if not side.noise:
+            notes.append(f"no A/A pair in {side.selector.text}: noise floor unknown")
+    return notes
 
 
 def _is_reference(key: Key, base: Side, new: Side) -> bool:
@@ -161,9 +179,12 @@ def _pair(key: Key, base: Side, new: Side, method: str) -> Pair:
         outcome=Outcome.OK,
         reason=None,
     )
-    if method == ACROSS_LABS:
+    noise = max(side.noise.get(first.test, 0.0) for side in (base, new))
+    if method == RATIOS and not _is_reference(key, base, new):
         base_logs, new_logs = _to_baseline(base, base_rows), _to_baseline(new, new_rows)
     else:
+        if method != PAIRED:
+            noise = max(noise, _drift(base, new) or 0.0)
         base_logs, new_logs = (_logs(values) for values in (base_values, new_values))
     within = None
     if method == PAIRED:
@@ -174,7 +195,7 @@ def _pair(key: Key, base: Side, new: Side, method: str) -> Pair:
     unsound = _unsound(cell, base_rows, new_rows, base, new)
     if unsound is not None:
         cell = replace(cell, outcome=unsound[0], reason=unsound[1])
-    return Pair(cell, base_logs, new_logs, within)
+    return Pair(cell, base_logs, new_logs, within, noise)
 
 
 def _values(rows: Sequence[Sample]) -> dict[int, float]:

@@ -15,14 +15,11 @@ RESAMPLES = 10_000
 MANN_WHITNEY_HOLM = "mann-whitney-holm"
 
 
-def decide_all(
-    pairs: list[Pair], rules: Rules, noise: dict[str, float]
-) -> tuple[list[ComparedCell], str]:
+def decide_all(pairs: list[Pair], rules: Rules) -> tuple[list[ComparedCell], str]:
     """Estimate, test and decide every pair whose outcome is not settled yet (``ok``).
 
-    ``noise`` is the A/A difference by test, a fraction. Returns the cells in the order given, and
-    which procedure decided. Only cells whose sample sizes can reach the level at all are part of
-    the family that the p-values are adjusted for.
+    Returns the cells in the order given, and which procedure decided. Only cells whose sample
+    sizes can reach the level at all are part of the family that the p-values are adjusted for.
     """
     open_pairs = [pair for pair in pairs if pair.cell.outcome is Outcome.OK]
     estimated = [estimate(pair, rules) for pair in open_pairs]
@@ -41,7 +38,7 @@ def decide_all(
             replace(cell, p=p_by_number.get(number)),
             rules,
             comparisons=comparisons,
-            noise=noise.get(cell.test, 0.0),
+            noise=pair.noise,
         )
         for number, (pair, cell) in enumerate(zip(open_pairs, estimated, strict=True))
     }
@@ -59,7 +56,10 @@ def _p_values(pairs: list[Pair], rules: Rules) -> tuple[list[float], str]:
     for number, row in enumerate(rows):
         family[number, : len(row)] = row
     outcome = paired.adjust(
-        family[:, ~np.all(np.isnan(family), axis=0)], level=rules.level, seed=rules.seed
+        family[:, ~np.all(np.isnan(family), axis=0)],
+        [paired.wilcoxon_p(_shared(pair)) for pair in pairs],
+        level=rules.level,
+        seed=rules.seed,
     )
     if outcome.procedure == paired.MAX_T:
         return outcome.p_maxt, outcome.procedure
@@ -119,7 +119,9 @@ def decide(cell: ComparedCell, rules: Rules, *, comparisons: int, noise: float) 
         reason = f"significant, but within the minimum effect of {rules.minimum_pct:g} %"
         return replace(cell, reason=reason)
     if abs(effect) <= math.log1p(noise):
-        return replace(cell, reason=f"significant, but within the A/A noise floor of {noise:.1%}")
+        return replace(
+            cell, reason=f"significant, but within what noise or drift alone show, {noise:.1%}"
+        )
     worse = difference(effect, cell.higher_is_better) is Verdict.SLOWER
     return replace(cell, outcome=Outcome.REGRESSION if worse else Outcome.IMPROVEMENT)
 

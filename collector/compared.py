@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 PAIRED = "within the blocks of one run"
 UNPAIRED = "between runs that share no block"
-ACROSS_LABS = "ratios to each run's own baseline, between labs"
+RATIOS = "ratios to each run's own baseline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Comparison:
 
     base: str
     new: str
-    method: str  # PAIRED, UNPAIRED or ACROSS_LABS
+    method: str  # PAIRED, UNPAIRED or RATIOS
     procedure: str
     level: float
     min_effect_pct: float
@@ -84,9 +84,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A cell with the numbers to be tested: logarithms of each side, or of their ratio."""
+    """A cell with the numbers to be tested: logarithms of each side, or of their ratio. ``noise``
+    is the change, a fraction, that nothing but noise or drift shows as well."""
 
     cell: ComparedCell
     base: Floats
     new: Floats
     within: Floats | None  # log(new / base) by block, nan where one is lacking
+    noise: float

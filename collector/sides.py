@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +34,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side, loaded. ``cells`` has the samples of each cell that takes part (no A/A arms);
-    ``noise`` the A/A difference by test, a fraction; ``reference`` the baseline's values by test
-    and block, for comparisons across labs."""
+    """One side, loaded. ``cells`` has the samples of each cell that takes part (no A/A arms)."""
 
     selector: Selector
     run: Run
@@ -100,7 +98,18 @@ def load_sides(base: str, new: str) -> tuple[Side, Side]:
 
 def _load(selector: Selector, by_kernel: bool) -> Side:
     run = load_run(selector.path)
-    samples = complete(run.plan, read_samples(run.path))
+    return make_side(selector, run, read_samples(run.path), by_kernel=by_kernel)
+
+
+def make_side(
+    selector: Selector, run: Run, measured: Iterable[Sample], *, by_kernel: bool = False
+) -> Side:
+    """The side that ``selector`` means of a run and its samples.
+
+    ``by_kernel``: cells of the two sides may differ in a factor named ``kernel``. Raises
+    UsageError for a configuration or kernel that the run does not have.
+    """
+    samples = complete(run.plan, measured)
     configurations = dict.fromkeys(sample.configuration for sample in samples)
     kernels = dict.fromkeys(sample.kernel for sample in samples if sample.kernel)
     _known(selector, "configuration", selector.configuration, list(configurations))

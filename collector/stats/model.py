@@ -89,6 +89,7 @@ class MatrixSummary:
     comparisons: int  # size of the family that the p-values are adjusted for
     cells: tuple[CellSummary, ...]
     noise: dict[str, NoiseFloor]  # by test; a test without an A/A pair is absent
+    drift: float | None  # how far the blocks lie apart, a fraction; None: steady, or unknown
     notes: tuple[str, ...]  # plain sentences that belong under every table
 
     def cell(self, configuration: str, test: str, arm: str = "") -> CellSummary | None:

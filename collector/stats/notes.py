@@ -51,6 +51,11 @@ def _power(summary: MatrixSummary) -> list[str]:
 
 def _noise(summary: MatrixSummary) -> list[str]:
     lines = []
+    if summary.drift is not None:
+        lines.append(
+            f"the machines drifted: blocks lie up to {summary.drift:.1%} apart"
+            " (ratios within blocks do not mind, absolute values do)"
+        )
     for floor in summary.noise.values():
         lines.append(
             f"noise floor of {floor.test}: the A/A pair differs by {floor.floor:.2%}"

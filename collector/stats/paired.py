@@ -201,18 +201,18 @@ class Adjusted:
     p_maxt: list[float]
 
 
-def adjust(family: Floats, *, level: float, seed: int) -> Adjusted:
+def adjust(family: Floats, p_values: list[float], *, level: float, seed: int) -> Adjusted:
     """Both adjusted p-values of a family, and which decides.
 
     ``family`` has shape (cells, blocks), nan where a block is lacking, at least two blocks a
-    cell. Wilcoxon with Holm decides where the design leaves it room (:func:`wilcoxon_has_room`
-    at the fewest blocks of any cell), max-t where it does not.
+    cell; ``p_values`` has :func:`wilcoxon_p` of every row. Wilcoxon with Holm decides where the
+    design leaves it room (:func:`wilcoxon_has_room` at the fewest blocks of any cell), max-t
+    where it does not.
     """
-    rows = [row[~np.isnan(row)] for row in family]
-    fewest = min(len(row) for row in rows)
-    room = wilcoxon_has_room(fewest, len(rows), level)
+    fewest = int((~np.isnan(family)).sum(axis=1).min())
+    room = wilcoxon_has_room(fewest, len(family), level)
     return Adjusted(
         procedure=WILCOXON_HOLM if room else MAX_T,
-        p_holm=holm([wilcoxon_p(row) for row in rows]),
+        p_holm=holm(p_values),
         p_maxt=max_t_p(family, seed=seed),
     )

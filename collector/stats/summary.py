@@ -21,6 +21,7 @@ from collector.stats.cells import (
     log_ratios,
     why_no_value,
 )
+from collector.stats.drift import drift
 from collector.stats.model import CellSummary, MatrixSummary, NoiseFloor
 from collector.stats.notes import notes
 from collector.verdict import Verdict, difference
@@ -98,6 +99,7 @@ def summarise(
         comparisons=comparisons,
         cells=judged,
         noise=noise,
+        drift=drift(_logs(cells, blocks)),
         notes=(),
     )
     return replace(summary, notes=notes(summary))
@@ -119,6 +121,15 @@ def _check(rows: list[Sample], baselines: list[str]) -> None:
             raise UsageError(f"baseline: found {baseline!r}; wanted one of {names}")
 
 
+def _logs(cells: list[Cell], blocks: int) -> Floats:
+    """Logarithms of the valid values, shape (cells, blocks), nan where there is none."""
+    logs = np.full((len(cells), blocks), np.nan)
+    for row, cell in enumerate(cells):
+        for block, value in cell.values.items():
+            logs[row, block] = math.log(value)
+    return logs
+
+
 def _adjust(
     cells: list[CellSummary], ratios: Mapping[str, Floats], settings: Settings
 ) -> tuple[list[CellSummary], str, int]:
@@ -138,7 +149,8 @@ def _adjust(
             continue
         rows = np.array([ratios[cell.cell_id] for cell in family])
         rows = rows[:, ~np.all(np.isnan(rows), axis=0)]
-        outcome = paired.adjust(rows, level=settings.level, seed=settings.seed)
+        single = [cell.p_wilcoxon for cell in family if cell.p_wilcoxon is not None]
+        outcome = paired.adjust(rows, single, level=settings.level, seed=settings.seed)
         if not is_aa:
             procedure, comparisons = outcome.procedure, len(family)
         for cell, p_holm, p_maxt in zip(family, outcome.p_holm, outcome.p_maxt, strict=True):
