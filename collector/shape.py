@@ -144,6 +144,18 @@ class Shape:
         value: dict[str, Any] = self._take(key, (dict,), "a mapping", default)
         return dict(value)
 
+    def take_any(self, key: str, kinds: tuple[type, ...], wanted: str, default: Any) -> Any:
+        """A value of one of ``kinds``; ``wanted`` says so in the error."""
+        return self._take(key, kinds, wanted, default)
+
+    def strings(self, key: str, default: Any = _REQUIRED) -> tuple[str, ...]:
+        """A list of strings."""
+        value = self._take(key, (list,), "a list of strings", default)
+        for number, item in enumerate(value):
+            if not isinstance(item, str):
+                raise InputError(self.at(f"{key}[{number}]"), show(item), "a string")
+        return tuple(value)
+
     def shape(self, key: str) -> Shape:
         """A required mapping, to be read on."""
         value = self._take(key, (dict,), "a mapping", _REQUIRED)

@@ -41,6 +41,8 @@ def _hosts(topology: Topology) -> str:
     """/etc/hosts: every node under its name on each test link's address."""
     lines = ["127.0.0.1 localhost", "::1 localhost"]
     for link in topology.links:
+        if link.purpose != "test":
+            continue
         for end in link.ends:
             for address in (end.ipv4, end.ipv6):
                 lines.append(f"{address.split('/')[0]} {end.node} {end.node}.{link.name}")

@@ -12,7 +12,9 @@ The file format (``roles/lab_qemu/files/topologies/*.yml``)::
           - {node: client, device: eth1, ipv4: 198.18.0.1/24, ipv6: "2001:db8:18::1/64"}
           - {node: server, device: eth1, ipv4: 198.18.0.2/24, ipv6: "2001:db8:18::2/64"}
 
-``eth0`` is every node's management device and never part of a link.
+``eth0`` is every node's management device and never part of a link. A link with
+``purpose: control`` joins two nodes for the control connections of measuring tools, which must
+not cross the test link; no role configures it.
 """
 
 from __future__ import annotations
@@ -39,10 +41,11 @@ class End:
 
 @dataclass(frozen=True)
 class Link:
-    """A point-to-point link between two test devices."""
+    """A point-to-point link; ``purpose`` is test or control."""
 
     name: str
     ends: tuple[End, End]
+    purpose: str = "test"
 
     def peer(self, node: str) -> End:
         """The other end as seen from ``node``."""
@@ -63,8 +66,11 @@ class Topology:
         return sorted(found, key=lambda pair: pair[1].device)
 
     def host_vars(self, node: str) -> dict[str, Any]:
-        """What the inventory says of a node: its test devices, addresses and peers."""
+        """What the inventory says of a node: its test devices, addresses and peers, and the
+        address on which others reach its control connections."""
+        control = [end for link, end in self.ends_of(node) if link.purpose == "control"]
         return {
+            "bench_control_address": control[0].ipv4.split("/")[0] if control else None,
             "bench_links": [
                 {
                     "name": link.name,
@@ -76,7 +82,8 @@ class Topology:
                     "peer_ipv6": link.peer(node).ipv6,
                 }
                 for link, end in self.ends_of(node)
-            ]
+                if link.purpose == "test"
+            ],
         }
 
 
@@ -140,5 +147,9 @@ def read_topology(data: Any) -> Topology:
             if (end.node, end.device) in used:
                 raise _fail(where, f"{end.node} {end.device}", "each device in one link only")
             used.add((end.node, end.device))
-        links.append(Link(name=str(item.get("name", f"link{index}")), ends=(ends[0], ends[1])))
+        purpose = item.get("purpose", "test")
+        if purpose not in ("test", "control"):
+            raise _fail(f"{where}.purpose", purpose, "test or control")
+        name = str(item.get("name", f"link{index}"))
+        links.append(Link(name=name, ends=(ends[0], ends[1]), purpose=purpose))
     return Topology(name=str(data.get("name", "")), nodes=nodes, links=tuple(links))

@@ -1,0 +1,205 @@
+"""The matrix: which configurations are measured by which tests. docs/data-format.md has the format.
+
+A matrix is data. It is read once, strictly: an unknown field, an unknown name or a value out of
+range is an error that names file, key, value and what was wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from collector.errors import InputError
+from collector.matrix_tests import TestSpec, read_test
+from collector.shape import Shape
+
+MATRIX_SCHEMA = 1
+SUBJECTS = ("cipso",)
+FORMS = ("short", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationSpec:
+    """One configuration. ``label`` is the SELinux level that the measuring processes run in
+    (None: the level they have by themselves); ``subjects`` holds each role's declaration; ``skip``
+    says why it cannot be run."""
+
+    name: str
+    about: str
+    label: str | None
+    subjects: dict[str, Any]
+    factors: dict[str, str]
+    skip: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """netperf's ``-I level,width`` and ``-i max,min``. ``width_pct`` is the full width."""
+
+    level_pct: int
+    width_pct: float
+    max_iterations: int
+    min_iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How long and how often. With ``budget_s`` as many blocks are planned as fit into it, at
+    least one and at most ``blocks``."""
+
+    name: str
+    duration_s: int
+    blocks: int
+    budget_s: int | None
+    warm_up_s: float
+    confidence: Confidence | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """A matrix file, checked."""
+
+    file: str
+    name: str
+    title: str
+    topology: str
+    baseline: str
+    subjects: tuple[str, ...]
+    min_blocks: int
+    delta: float | None
+    configurations: tuple[ConfigurationSpec, ...]
+    tests: tuple[TestSpec, ...]
+    forms: dict[str, Form] = field(default_factory=dict)
+
+
+def load_matrix(path: Path) -> Matrix:
+    """Read and check a matrix file. Raises InputError."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(str(path), error.strerror or str(error), "a matrix file") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise InputError(where, "text that is not YAML", "a matrix in YAML") from error
+    return read_matrix(document, str(path))
+
+
+def read_matrix(document: Any, where: str) -> Matrix:
+    """Make a Matrix of a decoded document; ``where`` names it in errors (InputError)."""
+    top = Shape(document, where)
+    top.schema(MATRIX_SCHEMA)
+    subjects = top.strings("subjects")
+    for number, subject in enumerate(subjects):
+        if subject not in SUBJECTS:
+            raise InputError(
+                f"{where}: subjects[{number}]", repr(subject), f"one of {', '.join(SUBJECTS)}"
+            )
+    matrix = Matrix(
+        file=where,
+        name=top.text("name"),
+        title=top.text("title"),
+        topology=top.text("topology"),
+        baseline=top.text("baseline"),
+        subjects=subjects,
+        min_blocks=top.integer("min_blocks", default=6),
+        delta=top.number("delta", default=None),
+        configurations=tuple(
+            _configuration(item, subjects) for item in top.shapes("configurations")
+        ),
+        tests=tuple(read_test(item) for item in top.shapes("tests")),
+        forms={name: _form(name, top.shape(name)) for name in FORMS},
+    )
+    top.take_any("definitions", (dict,), "a mapping", None)  # holds YAML anchors, nothing else
+    top.done()
+    _check(matrix)
+    return matrix
+
+
+def _configuration(item: Shape, subjects: tuple[str, ...]) -> ConfigurationSpec:
+    made = ConfigurationSpec(
+        name=item.text("name"),
+        about=item.text("about"),
+        label=item.optional_text("label"),
+        subjects={name: item.anything(name, default={}) for name in subjects},
+        factors=item.texts("factors", default={}),
+        skip=item.optional_text("skip"),
+    )
+    item.done()
+    return made
+
+
+def _form(name: str, item: Shape) -> Form:
+    wish = item.take_any("confidence", (dict,), "a mapping", None)
+    confidence = None
+    if wish is not None:
+        inner = Shape(wish, item.where, f"{name}.confidence")
+        level = inner.integer("level_pct")
+        if level not in (95, 99):
+            raise InputError(inner.at("level_pct"), str(level), "95 or 99 (netperf knows no other)")
+        confidence = Confidence(
+            level_pct=level,
+            width_pct=_positive(inner, "width_pct"),
+            max_iterations=_within(inner, "max_iterations", 3, 30),
+            min_iterations=_within(inner, "min_iterations", 3, 30),
+        )
+        inner.done()
+        if confidence.min_iterations > confidence.max_iterations:
+            raise InputError(
+                inner.at("min_iterations"),
+                str(confidence.min_iterations),
+                f"at most max_iterations, {confidence.max_iterations}",
+            )
+    budget = item.integer("budget_s", default=None)
+    if budget is not None and budget < 1:
+        raise InputError(item.at("budget_s"), str(budget), "at least 1 second")
+    form = Form(
+        name=name,
+        duration_s=_within(item, "duration_s", 1, 86_400),
+        blocks=_within(item, "blocks", 1, 10_000),
+        budget_s=budget,
+        warm_up_s=_positive(item, "warm_up_s", zero=True),
+        confidence=confidence,
+    )
+    item.done()
+    return form
+
+
+def _within(item: Shape, key: str, low: int, high: int) -> int:
+    value = item.integer(key)
+    if not low <= value <= high:
+        raise InputError(item.at(key), str(value), f"{low} to {high}")
+    return value
+
+
+def _positive(item: Shape, key: str, zero: bool = False) -> float:
+    value = item.number(key)
+    if value < 0 or (value == 0 and not zero):
+        raise InputError(item.at(key), str(value), "a positive number")
+    return value
+
+
+def _check(matrix: Matrix) -> None:
+    """What no single field shows: names once, references that exist, labels that fit."""
+    from collector.matrix_labels import check_labels
+
+    for what, names in (
+        ("configurations", [item.name for item in matrix.configurations]),
+        ("tests", [item.name for item in matrix.tests]),
+    ):
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"{matrix.file}: {what}", f"{name!r} twice", "each name once")
+        if not names:
+            raise InputError(f"{matrix.file}: {what}", "none", "at least one")
+    known = {item.name: item for item in matrix.configurations}
+    if matrix.baseline not in known:
+        raise InputError(
+            f"{matrix.file}: baseline", repr(matrix.baseline), f"one of {', '.join(known)}"
+        )
+    if known[matrix.baseline].skip is not None:
+        raise InputError(f"{matrix.file}: baseline", "a skipped configuration", "one that runs")
+    check_labels(matrix.file, matrix.configurations)

@@ -1,0 +1,183 @@
+"""From a matrix to a plan: every cell, and the order in which the blocks run them.
+
+A block runs every configuration once, in an order shuffled from the run's seed; within a
+configuration its tests run in an order of their own (docs/decisions/0003). The baseline comes
+twice a block, as an A/A pair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from collector.matrix import ConfigurationSpec, Form, Matrix
+from collector.matrix_tests import TestSpec
+from collector.runfolder import Plan, Slot
+
+PLAN_SCHEMA = 1
+AA_ARM = "aa"
+# What a configuration costs beside its tests, and a test beside its duration, in an emulated
+# lab, seconds; measured by benchmarks/cell_overhead. Only the plan's length depends on it.
+CONFIGURATION_OVERHEAD_S = 5.0
+TEST_OVERHEAD_S = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Slots that share one application of a configuration: the unit of execution."""
+
+    block: int
+    configuration: str
+    arm: str
+    cells: tuple[str, ...]
+
+
+def cell_id(matrix: str, configuration: str, test: str, arm: str, factors: dict[str, str]) -> str:
+    """The identity of a cell: 10 hex digits over what it is, not where or when it runs."""
+    document = json.dumps([matrix, configuration, test, arm, sorted(factors.items())])
+    return hashlib.sha256(document.encode()).hexdigest()[:10]
+
+
+def estimate_block_s(matrix: Matrix, form: Form) -> float:
+    """Seconds that one block takes, roughly."""
+    running = sum(1 for item in matrix.configurations if item.skip is None) + 1
+    iterations = form.confidence.min_iterations if form.confidence else 1
+    per_test = form.duration_s * iterations + TEST_OVERHEAD_S
+    return running * (CONFIGURATION_OVERHEAD_S + form.warm_up_s / 2 + len(matrix.tests) * per_test)
+
+
+def blocks_of(matrix: Matrix, form: Form) -> int:
+    """How many blocks a form plans: all, or as many as its budget has room for, at least one."""
+    if form.budget_s is None:
+        return form.blocks
+    return max(1, min(form.blocks, int(form.budget_s / estimate_block_s(matrix, form))))
+
+
+def make_plan(
+    matrix: Matrix,
+    form: Form,
+    *,
+    run_id: str,
+    created_at: str,
+    lab: dict[str, str],
+    seed: int,
+    blocks: int | None = None,
+) -> dict[str, Any]:
+    """The document ``plan.json`` (schema 1). ``blocks`` overrides the form's own number."""
+    count = blocks if blocks is not None else blocks_of(matrix, form)
+    cells = [
+        _cell(matrix, item, test, arm)
+        for item in matrix.configurations
+        for arm in _arms(matrix, item)
+        for test in matrix.tests
+    ]
+    document: dict[str, Any] = {
+        "schema": PLAN_SCHEMA,
+        "run_id": run_id,
+        "matrix": matrix.name,
+        "created_at": created_at,
+        "lab": lab,
+        "seed": seed,
+        "blocks": count,
+        "baseline": matrix.baseline,
+        "min_blocks": matrix.min_blocks,
+        "configurations": [
+            {
+                "name": item.name,
+                "factors": item.factors,
+                "subjects": {"label": item.label, **item.subjects},
+            }
+            for item in matrix.configurations
+        ],
+        "tests": [_test(test, form) for test in matrix.tests],
+        "cells": cells,
+        "order": _order(cells, count, seed),
+    }
+    if matrix.delta is not None:
+        document["delta"] = matrix.delta
+    return document
+
+
+def _arms(matrix: Matrix, item: ConfigurationSpec) -> tuple[str, ...]:
+    return ("", AA_ARM) if item.name == matrix.baseline else ("",)
+
+
+def _cell(matrix: Matrix, item: ConfigurationSpec, test: TestSpec, arm: str) -> dict[str, Any]:
+    return {
+        "cell_id": cell_id(matrix.name, item.name, test.name, arm, item.factors),
+        "configuration": item.name,
+        "test": test.name,
+        "arm": arm,
+        "factors": item.factors,
+        "skip": item.skip,
+    }
+
+
+def _test(test: TestSpec, form: Form) -> dict[str, Any]:
+    confidence = None
+    if form.confidence is not None:
+        confidence = {
+            "level_pct": form.confidence.level_pct,
+            "width_pct": form.confidence.width_pct,
+            "max_iterations": form.confidence.max_iterations,
+            "min_iterations": form.confidence.min_iterations,
+        }
+    return {
+        "name": test.name,
+        "kind": "netperf",
+        "unit": test.unit,
+        "higher_is_better": True,
+        "settings": {
+            "netperf": test.netperf,
+            "duration_s": form.duration_s,
+            "warm_up_s": form.warm_up_s,
+            "confidence": confidence,
+            "message_bytes": test.message_bytes,
+            "request_bytes": test.request_bytes,
+            "response_bytes": test.response_bytes,
+            "local_socket_bytes": test.local_socket_bytes,
+            "remote_socket_bytes": test.remote_socket_bytes,
+        },
+    }
+
+
+def _order(cells: list[dict[str, Any]], blocks: int, seed: int) -> list[dict[str, Any]]:
+    shuffler = random.Random(seed)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        if cell["skip"] is None:
+            groups.setdefault((cell["configuration"], cell["arm"]), []).append(cell["cell_id"])
+    order: list[dict[str, Any]] = []
+    for block in range(blocks):
+        keys = list(groups)
+        shuffler.shuffle(keys)
+        for key in keys:
+            members = list(groups[key])
+            shuffler.shuffle(members)
+            for member in members:
+                order.append({"block": block, "sequence": len(order), "cell_id": member})
+    return order
+
+
+def groups_of(plan: Plan, done: Iterable[tuple[str, int]] = ()) -> list[Group]:
+    """The units of execution in order, without the ``(cell_id, block)`` pairs already done."""
+    finished = set(done)
+    cells = {cell.cell_id: cell for cell in plan.cells}
+
+    def key(slot: Slot) -> tuple[int, str, str]:
+        cell = cells[slot.cell_id]
+        return slot.block, cell.configuration, cell.arm
+
+    groups = []
+    for (block, configuration, arm), slots in groupby(plan.order, key=key):
+        members = tuple(
+            slot.cell_id for slot in slots if (slot.cell_id, slot.block) not in finished
+        )
+        if members:
+            groups.append(Group(block, configuration, arm, members))
+    return groups
