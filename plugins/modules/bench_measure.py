@@ -1,0 +1,240 @@
+#!/usr/bin/python
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ansible module: prove a path, warm it up and measure it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: bench_measure
+short_description: Prove what a path carries, warm it up, run the measuring tools over it
+version_added: 0.1.0
+description:
+  - Runs on the sending host. The probe's client, under the label of the measured processes,
+    makes one connection and one datagram while the device is captured; then it warms the path
+    up; then the tools run one after another, their output untouched.
+  - Judges nothing. What it returns is evidence; the controller compares it with what was declared.
+author: Crossover developers
+options:
+  device:
+    description: Device of the test link.
+    type: str
+    required: true
+  client:
+    description: Own address on the test link.
+    type: str
+    required: true
+  server:
+    description: The far end's address on the test link.
+    type: str
+    required: true
+  port:
+    description: TCP and UDP port of the probe.
+    type: int
+    default: 12900
+  label:
+    description: SELinux level to run under; without it the level of the connection.
+    type: str
+  payload_bytes:
+    description: UDP payload that must just fit.
+    type: int
+    required: true
+  warm_up:
+    description: Longest warm-up in seconds; ends earlier once three windows agree within 5 %.
+    type: float
+    default: 2.0
+  commands:
+    description: The measuring commands in order.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      cell_id:
+        description: The cell that the command belongs to.
+        type: str
+        required: true
+      argv:
+        description: The command line, without what sets the label.
+        type: list
+        elements: str
+        required: true
+      timeout:
+        description: Seconds after which it counts as hanging.
+        type: float
+        required: true
+attributes:
+  check_mode:
+    support: none
+    description: A measurement cannot be predicted.
+  diff_mode:
+    support: none
+    description: Nothing lasting is changed.
+"""
+
+EXAMPLES = r"""
+- name: Measure the path
+  crossover.lab.bench_measure:
+    device: eth1
+    client: 198.18.0.1
+    server: 198.18.0.2
+    payload_bytes: 1472
+    commands:
+      - {cell_id: a1, argv: [netperf, -H, 198.18.0.2], timeout: 40}
+"""
+
+RETURN = r"""
+probe:
+  description: What the probe was told and saw; with C(error) if it did not get through.
+  type: dict
+  returned: always
+pcap:
+  description: The probe's packets, a capture file in base64.
+  type: str
+  returned: always
+results:
+  description: One entry a command; cell_id, argv, rc, stdout, stderr, started_at, elapsed_s.
+  type: list
+  elements: dict
+  returned: always
+denials:
+  description: Raw lines of AVC denials on this host meanwhile.
+  type: list
+  elements: str
+  returned: always
+identity:
+  description: Kernel, boot id and context of the host.
+  type: dict
+  returned: always
+"""
+
+import base64
+import json
+import os
+import subprocess
+import tempfile
+import time
+from datetime import datetime, timezone
+from typing import Any, Dict, List, Tuple
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.crossover.lab.plugins.module_utils import audit, labelled, probe
+from ansible_collections.crossover.lab.plugins.module_utils.capture import Capture, pcap
+from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
+
+PROBE_SECONDS = 30.0
+
+
+def _probe(wanted: Dict[str, Any]) -> Tuple[Dict[str, Any], bytes]:
+    """Run the probe's client; what it printed, and the captured packets as a file."""
+    program = os.path.join(labelled.run_dir(), "probe.py")
+    with open(program, "w", encoding="utf-8") as handle:
+        handle.write(labelled.source_of(probe))
+    argv = ["/usr/bin/python3", "-I", "-S", program, "client", wanted["server"]]
+    argv += [str(wanted["port"]), wanted["client"], str(wanted["payload_bytes"])]
+    argv += [str(wanted["warm_up"])]
+    with Capture(wanted["device"], wanted["port"]) as capture:
+        child = subprocess.Popen(
+            labelled.under(wanted["label"], argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        # The first line ends the part that is evidence; the warm-up is not captured.
+        first = child.stdout.readline()
+        capture.stop()
+        try:
+            rest, errors = child.communicate(timeout=PROBE_SECONDS + wanted["warm_up"])
+        except subprocess.TimeoutExpired:
+            child.kill()
+            rest, errors = child.communicate()
+            errors += "\nthe probe hung"
+    found: Dict[str, Any] = {}
+    for line in (first, *rest.splitlines()):
+        try:
+            found.update(json.loads(line))
+        except ValueError:
+            continue
+    if child.returncode and "error" not in found:
+        found["error"] = errors.strip() or f"the probe ended with {child.returncode}"
+    return found, pcap(capture.packets)
+
+
+def _run(command: Dict[str, Any], label: str, folder: str) -> Dict[str, Any]:
+    """Run one measuring command; its output goes to files first, so that it needs no terminal
+    and survives a broken connection."""
+    argv = labelled.under(label, command["argv"])
+    paths = [os.path.join(folder, f"{command['cell_id']}.{end}") for end in ("out", "err")]
+    started = datetime.now(timezone.utc)
+    began = time.monotonic()
+    timed_out = False
+    with open(paths[0], "wb") as out, open(paths[1], "wb") as err:
+        child = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, "LC_ALL": "C"}
+        )
+        try:
+            code = child.wait(timeout=command["timeout"])
+        except subprocess.TimeoutExpired:
+            child.kill()
+            code, timed_out = child.wait(), True
+    texts = []
+    for path in paths:
+        with open(path, "rb") as handle:
+            texts.append(handle.read().decode(errors="replace"))
+    return {
+        "cell_id": command["cell_id"],
+        "argv": argv,
+        "rc": code,
+        "timed_out": timed_out,
+        "stdout": texts[0],
+        "stderr": texts[1],
+        "started_at": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "elapsed_s": round(time.monotonic() - began, 3),
+    }
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "device": {"type": "str", "required": True},
+            "client": {"type": "str", "required": True},
+            "server": {"type": "str", "required": True},
+            "port": {"type": "int", "default": 12900},
+            "label": {"type": "str"},
+            "payload_bytes": {"type": "int", "required": True},
+            "warm_up": {"type": "float", "default": 2.0},
+            "commands": {
+                "type": "list",
+                "elements": "dict",
+                "required": True,
+                "options": {
+                    "cell_id": {"type": "str", "required": True},
+                    "argv": {"type": "list", "elements": "str", "required": True},
+                    "timeout": {"type": "float", "required": True},
+                },
+            },
+        },
+    )
+    wanted = module.params
+    where = audit.position()
+    try:
+        seen, captured = _probe(wanted)
+    except OSError as error:
+        module.fail_json(msg=f"the probe could not run on {wanted['device']}: {error}")
+    results: List[Dict[str, Any]] = []
+    if "error" not in seen:
+        with tempfile.TemporaryDirectory(dir=labelled.run_dir()) as folder:
+            results = [_run(command, wanted["label"], folder) for command in wanted["commands"]]
+    module.exit_json(
+        changed=True,
+        probe=seen,
+        pcap=base64.b64encode(captured).decode(),
+        results=results,
+        denials=audit.denials_since(where),
+        identity=identity(),
+    )
+
+
+if __name__ == "__main__":
+    main()

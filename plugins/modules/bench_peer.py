@@ -1,0 +1,181 @@
+#!/usr/bin/python
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ansible module: the far end of a measured path."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: bench_peer
+short_description: Stand ready at the far end of a measured path, and say what was denied there
+version_added: 0.1.0
+description:
+  - C(started) runs the probe's server under the label of the measured processes and notes where
+    the audit log ends; C(stopped) ends it and returns the AVC denials since.
+author: Crossover developers
+options:
+  state:
+    description: Whether the probe's server runs.
+    type: str
+    choices: [started, stopped]
+    default: started
+  address:
+    description: Address of the test link that the probe listens on.
+    type: str
+    required: true
+  port:
+    description: TCP and UDP port of the probe.
+    type: int
+    default: 12900
+  label:
+    description: SELinux level to run under; without it the level of the connection.
+    type: str
+  lifetime:
+    description: Seconds without a client after which a forgotten server ends by itself.
+    type: int
+    default: 600
+  audit:
+    description: For C(stopped), the position that C(started) returned.
+    type: dict
+attributes:
+  check_mode:
+    support: none
+    description: A measurement cannot be predicted.
+  diff_mode:
+    support: none
+    description: Nothing lasting is changed.
+"""
+
+EXAMPLES = r"""
+- name: Ensure the probe listens
+  crossover.lab.bench_peer:
+    address: 198.18.0.2
+    label: s0:c0.c239
+"""
+
+RETURN = r"""
+audit:
+  description: Where the audit log ended when the server started.
+  type: dict
+  returned: when started
+denials:
+  description: Raw lines of AVC denials since then.
+  type: list
+  elements: str
+  returned: when stopped
+identity:
+  description: Kernel, boot id and context of the host.
+  type: dict
+  returned: always
+"""
+
+import json
+import os
+import subprocess
+import time
+from typing import Optional
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.crossover.lab.plugins.module_utils import audit, labelled, probe
+from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
+from ansible_collections.crossover.lab.plugins.module_utils.lab.process import Process, identify
+
+PID_FILE = os.path.join(labelled.RUN_DIR, "probe.json")
+LISTEN_SECONDS = 15.0
+
+
+def _previous() -> Optional[Process]:
+    try:
+        with open(PID_FILE, encoding="utf-8") as handle:
+            return Process(**json.load(handle))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def _stop() -> bool:
+    process = _previous()
+    if process is None:
+        return False
+    process.end(2.0)
+    os.unlink(PID_FILE)
+    return True
+
+
+def _listens(address: str, port: int) -> bool:
+    """Whether the address has the port open, read from the kernel's table (no connection, which
+    would be a first packet under the wrong label)."""
+    table = "/proc/net/tcp6" if ":" in address else "/proc/net/tcp"
+    wanted = f":{port:04X}"
+    with open(table, encoding="ascii") as handle:
+        return any(
+            fields[1].endswith(wanted) and fields[3] == "0A"
+            for fields in (line.split() for line in handle.readlines()[1:])
+        )
+
+
+def _start(module: AnsibleModule) -> None:
+    wanted = module.params
+    program = os.path.join(labelled.run_dir(), "probe.py")
+    with open(program, "w", encoding="utf-8") as handle:
+        handle.write(labelled.source_of(probe))
+    if _listens(wanted["address"], wanted["port"]):
+        module.fail_json(
+            msg=f"port {wanted['port']} of {wanted['address']} is taken by another program;"
+            " wanted it free for the probe"
+        )
+    argv = ["/usr/bin/python3", "-I", "-S", program, "server", wanted["address"]]
+    argv += [str(wanted["port"]), str(wanted["lifetime"])]
+    log = os.path.join(labelled.RUN_DIR, "probe.log")
+    with open(log, "wb") as sink:
+        child = subprocess.Popen(
+            labelled.under(wanted["label"], argv),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+            cwd="/",
+        )
+    deadline = time.monotonic() + LISTEN_SECONDS
+    while time.monotonic() < deadline:
+        if child.poll() is not None:
+            with open(log, encoding="utf-8", errors="replace") as handle:
+                text = handle.read().strip() or "silently"
+            module.fail_json(msg=f"the probe's server ended with {child.returncode}: {text}")
+        if _listens(wanted["address"], wanted["port"]):
+            found = identify(child.pid)
+            if found:
+                with open(PID_FILE, "w", encoding="utf-8") as handle:
+                    json.dump({"pid": found.pid, "started": found.started}, handle)
+                return
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    module.fail_json(
+        msg=f"the probe's server did not listen on {wanted['address']} port {wanted['port']}"
+        f" within {LISTEN_SECONDS:.0f} s"
+    )
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
+            "address": {"type": "str", "required": True},
+            "port": {"type": "int", "default": 12900},
+            "label": {"type": "str"},
+            "lifetime": {"type": "int", "default": 600},
+            "audit": {"type": "dict"},
+        },
+    )
+    stopped = _stop()
+    if module.params["state"] == "stopped":
+        since = module.params["audit"]
+        denials = audit.denials_since(since) if since else []
+        module.exit_json(changed=stopped, denials=denials, identity=identity())
+    where = audit.position()
+    _start(module)
+    module.exit_json(changed=True, audit=where, identity=identity())
+
+
+if __name__ == "__main__":
+    main()
