@@ -10,12 +10,14 @@ experiment's own baseline are ever put beside a run (``collector.report.against_
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib import resources
 
 PUBLISHED_SCHEMA = 1
+_PLAIN_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,11 +187,11 @@ def load_all() -> tuple[Published, ...]:
 def si_value(printed: str, scale: int) -> float:
     """The printed number times its scale, exactly (decimal arithmetic).
 
-    Raises ValueError if the text is no plain finite number.
+    Raises ValueError, with the text, if it is no plain number such as ``878.09``.
     """
-    if not printed.strip().replace(".", "", 1).isdigit():
+    if not _PLAIN_NUMBER.fullmatch(printed):
         raise ValueError(printed)
-    return float(Decimal(printed.strip()) * scale)
+    return float(Decimal(printed) * scale)
 
 
 def _stems() -> Iterator[str]:

@@ -9,9 +9,9 @@ import csv
 import io
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
-from collector.parsers.base import as_json
 from collector.published import Published
 from collector.report import words
 from collector.report.model import Report
@@ -59,10 +59,10 @@ def run_csv(report: Report) -> str:
 
 
 def _cell(cell: CellSummary, procedure: str) -> dict[str, Any]:
-    row = as_json(cell)
+    row = asdict(cell)
     row["factors"] = ";".join(f"{key}={value}" for key, value in sorted(cell.factors.items()))
     row["p"] = words.adjusted_p(cell, procedure)
-    return dict(row)
+    return row
 
 
 def published_csv(published: Published) -> str:
@@ -118,15 +118,15 @@ def run_json(report: Report) -> str:
             "lab_note": words.lab_note(report.summary),
             "started_at": report.started_at,
             "folder": report.folder,
-            "summary": as_json(report.summary),
-            "comparison": as_json(report.comparison),
+            "summary": asdict(report.summary),
+            "comparison": None if report.comparison is None else asdict(report.comparison),
             "hosts": [{"name": host.name, "facts": dict(host.facts)} for host in report.hosts],
             "differences": [
                 {"key": difference.key, "values": dict(difference.values)}
                 for difference in report.differences
             ],
-            "commands": as_json(report.commands),
-            "proofs": as_json(report.proofs),
+            "commands": [asdict(group) for group in report.commands],
+            "proofs": [asdict(proof) for proof in report.proofs],
             "raw_files": list(report.raw_files),
         }
     )
@@ -134,7 +134,7 @@ def run_json(report: Report) -> str:
 
 def published_json(published: Published) -> str:
     """A published experiment as a JSON document with a schema version."""
-    return _json({"schema": REPORT_SCHEMA, **as_json(published)})
+    return _json({"schema": REPORT_SCHEMA, **asdict(published)})
 
 
 def _json(document: dict[str, Any]) -> str:

@@ -62,7 +62,7 @@ def html_page(report: Report, *, base: str = "") -> str:
         fact_rows=fact_rows(report),
         commands=report.commands,
         proofs=report.proofs,
-        raw_groups=raw_groups(report.raw_files),
+        raw_groups=raw_groups(report),
         folder=report.folder,
         split_mark=split_mark,
         split_note=split_note,
@@ -137,13 +137,17 @@ def fact_rows(report: Report) -> list[tuple[str, list[str], bool]]:
     ]
 
 
-def raw_groups(files: tuple[str, ...]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Raw files by cell: (cell, [(path in the run folder, path below the cell)])."""
+def raw_groups(report: Report) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Raw files by cell: (cell in words, [(path in the run folder, path below the cell)])."""
+    cells = {
+        cell.cell_id: f"{cell.configuration} {cell.test}{' (A/A)' if cell.arm else ''}"
+        for cell in report.summary.cells
+    }
     groups: dict[str, list[tuple[str, str]]] = {}
-    for path in files:
+    for path in report.raw_files:
         parts = path.split("/")
         groups.setdefault(parts[1], []).append((path, "/".join(parts[2:]) or parts[1]))
-    return list(groups.items())
+    return [(cells.get(name, name), files) for name, files in groups.items()]
 
 
 def _result_tables(report: Report) -> tuple[Table, ...]:

@@ -84,6 +84,7 @@ def tables(figures: FigureSet) -> tuple[Table, ...]:
             head=("Test", "Unit", "With label", "Without label"),
             rows=tuple(rows),
             notes=notes.lines(),
+            texts=2,
         ),
     )
 

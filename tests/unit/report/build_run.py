@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from collector.report.loading import build_report
+from collector.report.model import Report
+from collector.runfolder import load_run
 from collector.samples import Sample, SampleStatus
-from collector.store import write_samples
+from collector.store import read_samples, write_samples
 
 LABEL = "s0:c0.c239"
 
@@ -158,6 +161,27 @@ def tunnels(blocks: int = 6) -> Made:
         skip={"gue": "this kernel has no fou module"},
         blocks=blocks,
     )
+
+
+def tiny() -> Made:
+    """Two configurations, one test, two blocks: the least a page can show."""
+    return Made(
+        matrix="tiny",
+        baseline="plain",
+        configurations={"plain": {"label": "off"}, "labelled": {"label": "s0"}},
+        tests={"tcp_rr": {"unit": "1/s", "factors": {}}},
+        rates={("plain", "tcp_rr"): 1000.0, ("labelled", "tcp_rr"): 900.0},
+        blocks=2,
+        lab_kind="hardware",
+        accelerator="none",
+    )
+
+
+def report_of(folder: Path, made: Made) -> Report:
+    """The report of a made run, with a folder name that does not depend on where it lies."""
+    build_run(folder, made)
+    run = load_run(folder)
+    return build_report(run, read_samples(folder), folder="runs/demo")
 
 
 def build_run(folder: Path, made: Made) -> Path:
