@@ -112,8 +112,10 @@ def decide(cell: ComparedCell, rules: Rules, *, comparisons: int, noise: float) 
             reason=f"{sizes} cannot reach {rules.level:g}: smallest p {cell.p_smallest:.2g},"
             f" {adjusted:.2g} after Holm over {comparisons} cells",
         )
-    if cell.p > rules.level:
+    if cell.p > rules.level or cell.ratio_low is None or cell.ratio_high is None:
         return cell
+    if cell.ratio_low <= 1 <= cell.ratio_high:
+        return replace(cell, reason="significant, but the interval includes no difference")
     effect = math.log(cell.ratio)
     if abs(effect) <= math.log1p(rules.minimum_pct / 100):
         reason = f"significant, but within the minimum effect of {rules.minimum_pct:g} %"

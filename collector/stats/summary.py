@@ -240,6 +240,8 @@ def _by_statistics(
     p = summary.p_maxt if procedure == paired.MAX_T else summary.p_holm
     if p is None or p > settings.level:
         return Verdict.INCONCLUSIVE, None
+    if low <= 1 <= high:
+        return Verdict.INCONCLUSIVE, "significant, but the interval includes no difference"
     effect = math.log(ratio)
     floor = noise.get(summary.test)
     if floor is not None and summary.arm != AA_ARM and abs(effect) <= math.log1p(floor.floor):
