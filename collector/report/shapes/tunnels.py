@@ -19,7 +19,7 @@ def text(figures: FigureSet) -> str:
 
 
 def tables(figures: FigureSet) -> tuple[Table, ...]:
-    """A table a test: devices down; CPU of sender and receiver and the throughput across."""
+    """A table a test: devices down; the result, and the CPU of sender and receiver, across."""
     result: list[Table] = []
     for column in figures.columns:
         notes = Footnotes()
@@ -28,16 +28,18 @@ def tables(figures: FigureSet) -> tuple[Table, ...]:
             headline = figures.entry(row.name, column)
             if headline is None:
                 continue
+            result_text = _value(headline, "", notes)
             cpus = [
-                _value(figures.entry(row.name, column, name), "", notes)
+                "-" if entry is None else _value(entry, "", notes)
                 for name in ("cpu_local", "cpu_remote")
+                for entry in (figures.entry(row.name, column, name),)
             ]
-            rows.append((row.name, *cpus, _value(headline, "", notes)))
+            rows.append((row.name, result_text, *cpus))
         unit = column.headline.printed_unit
         result.append(
             Table(
                 caption=heading(column),
-                head=("Device", "CPU send local (%)", "CPU receive remote (%)", f"Result ({unit})"),
+                head=("Device", f"Result ({unit})", "CPU send local (%)", "CPU receive remote (%)"),
                 rows=tuple(rows),
                 notes=notes.lines(),
             )
