@@ -10,11 +10,9 @@ import re
 from dataclasses import dataclass
 
 from .iperf_rows import Row
-from .rates import NUMBER, loss
+from .rates import NUMBER, loss, share_agrees
 
-_LOSS = r"(?P<lost>-?\d+)\s*/\s*(?P<total>-?\d+)(?:\s*\((?P<pct>[-+0-9.eE]+|-?nan|-?inf)%\))?"
-# With its percentage, so that it is not taken for writes/errors.
-_SUM_LOSS = r"(?P<lost>-?\d+)\s*/\s*(?P<total>-?\d+)\s*\((?P<pct>[-+0-9.eE]+|-?nan|-?inf)%\)"
+_LOSS = r"(?P<lost>-?\d+)\s*/\s*(?P<total>-?\d+)\s*\((?P<pct>[-+0-9.eE]+|-?nan|-?inf)%\)"
 _MORE = r"(?P<more>(?:\s.*)?)"
 _TAILS = tuple(
     re.compile(pattern)
@@ -22,7 +20,7 @@ _TAILS = tuple(
         # UDP as received: jitter, loss, then latency, pps and more if enhanced
         rf"(?P<jitter>{NUMBER}|-?nan)\s*ms\s+{_LOSS}{_MORE}",
         # UDP as received, the sum
-        rf"{_SUM_LOSS}(?:\s+(?P<pps>\d+)\s*pps)?",
+        rf"{_LOSS}(?:\s+(?P<pps>\d+)\s*pps)?",
         # UDP as sent: writes/errors[/timeouts] and packets per second
         r"(?P<writes>\d+)/(?P<errors>\d+)(?:/\d+)?\s+(?P<pps>\d+)\s*pps(?:\s+\d+/\d+/\d+)?",
         # UDP full duplex: datagrams and packets per second
@@ -75,6 +73,13 @@ def _tail(row: Row, found: dict[str, str]) -> Tail:
     lost, total = _int(found, "lost"), _int(found, "total")
     lost, total, ratio, doubts = loss(lost, total, f"line {row.line}")
     warnings += doubts
+    if ratio is not None and lost is not None and total:
+        try:
+            same = share_agrees(lost, total, found["pct"])
+        except ValueError:
+            same = False
+        if not same:
+            warnings.append(f"line {row.line}: {lost}/{total} is not {found['pct']} %")
     jitter = None
     if "jitter" in found and "nan" not in found["jitter"]:
         jitter = float(found["jitter"]) / 1e3
@@ -84,6 +89,9 @@ def _tail(row: Row, found: dict[str, str]) -> Tail:
     pps = found.get("pps")
     if "more" in found and (named := _PPS.search(found["more"])):
         pps = named[1]
+    if row.id.startswith("SUM-") and "pps" in found and "lost" not in found:
+        # [SUM-n] prints writes/errors at a client and lost/total at a server, in one form.
+        found = {key: text for key, text in found.items() if key not in {"writes", "errors"}}
     side = ""
     if "lost" in found:
         side = "received"

@@ -81,7 +81,8 @@ def build(file: str, test: Test) -> Iperf2Result:
     """
     warnings = list(test.warnings)
     intervals: list[Counts] = []
-    both = len({_is_back(test, r) for r in test.reports if not r.row.is_sum}) > 1
+    ways = {_is_back(test, r) for r in test.reports if not r.row.is_sum}
+    both = len(ways) > 1 or test.full_duplex
     groups = {
         (back, side): _group(
             test,
@@ -314,6 +315,9 @@ def _counts(report: Report, side: str, test: Test, warnings: list[str]) -> Count
     """A total with its warnings, its "Sent N datagrams" and its out-of-order count."""
     warnings.extend([*report.row.warnings, *report.tail.warnings])
     plain = _plain(report, side)
+    if test.udp and plain.retransmits is not None:
+        warnings.append(f"line {report.row.line}: columns not read: {report.row.rest!r}")
+        plain = replace(plain, retransmits=None)
     late = [o for o in test.late if o.id == report.row.id and o.end.text == report.row.end.text]
     name = report.row.id
     count = test.sent.get(name)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from .base import Failure, Source, Status
 from .iperf3_record import TOOL, Interval, Iperf3Result, Stream, Transfer
 from .iperf_rows import OutOfOrder, Row
-from .rates import NUMBER, Printed, loss, sum_agrees
+from .rates import NUMBER, Printed, loss, share_agrees, sum_agrees
 
 TAIL = re.compile(
     rf"(?:(?P<count>\d+)(?:\s+(?P<cwnd>{NUMBER})\s*[KMGT]?Bytes)?"
-    rf"|(?P<jitter>{NUMBER}|-?nan)\s*ms\s+(?P<lost>-?\d+|Unknown)\s*/\s*(?P<total>-?\d+)"
-    r"(?:\s*\((?P<pct>[-+0-9.eE]+|-?nan|-?inf)%\))?)?"
+    rf"|(?P<jitter>{NUMBER}|-?nan)\s*ms\s+(?:(?P<lost>-?\d+)\s*/\s*(?P<total>-?\d+)"
+    r"\s*\((?P<pct>[-+0-9.eE]+|-?nan|-?inf)%\)|Unknown/\s*(?P<all>\d+)))?"
     r"\s*(?P<side>sender|receiver|\(omitted\))?"
 )
 """What follows the rate: retransmits and window, or jitter and loss, or a count of datagrams."""
@@ -74,10 +74,12 @@ def transfer(report: Report, side: str, warnings: list[str]) -> Transfer:
     """The numbers of one row. ``warnings`` collects what is doubtful."""
     row, tail = report.row, report.tail
     warnings.extend(row.warnings)
-    lost = int(tail["lost"]) if tail["lost"] not in (None, "Unknown") else None
-    total = int(tail["total"]) if tail["total"] else None
+    lost = int(tail["lost"]) if tail["lost"] else None
+    total = int(tail["total"] or tail["all"]) if tail["total"] or tail["all"] else None
     lost, total, ratio, doubts = loss(lost, total, f"line {row.line}")
     warnings.extend(doubts)
+    if ratio is not None and lost is not None and total and not _said(tail["pct"], lost, total):
+        warnings.append(f"line {row.line}: {lost}/{total} is not {tail['pct']} %")
     count = int(tail["count"]) if tail["count"] else None
     jitter = float(tail["jitter"]) / 1e3 if tail["jitter"] and "nan" not in tail["jitter"] else None
     elapsed = row.end.value - row.start.value
@@ -104,6 +106,14 @@ def transfer(report: Report, side: str, warnings: list[str]) -> Transfer:
         loss_pct=ratio,
         jitter_s=None if side == "sent" else jitter,
     )
+
+
+def _said(share: str, lost: int, total: int) -> bool:
+    """Whether the printed percentage is that of the counts."""
+    try:
+        return share_agrees(lost, total, share)
+    except ValueError:
+        return False
 
 
 def _once(rows: list[Report], what: str, warnings: list[str]) -> Report | None:

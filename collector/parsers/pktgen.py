@@ -21,8 +21,8 @@ _RESULT = re.compile(
     r"(?:usec|nsec|us),\s*(?P<packets>\d+)\s*\(\s*(?P<size>\d+)\s*byte(?:,\s*(?P<frags>\d+)\s*frags)?\s*\)"
 )
 _RATE = re.compile(
-    r"(?P<pps>\d+)\s*pps\s+(?P<mbps>\d+)\s*Mb/sec\s*\(\s*(?P<bps>\d+)\s*bps\s*\)"
-    r"(?:\s*errors:\s*(?P<errors>\d+))?"
+    r"(?<![\d.,])(?P<pps>\d+)\s*pps\s+(?P<mbps>\d+)\s*Mb/sec\s*\(\s*(?P<bps>\d+)\s*bps\s*\)"
+    r"(?:\s*errors:\s*(?P<errors>\d+)(?![\d.,]))?(?!\s*errors)"
 )
 _LOOSE_RESULT = re.compile(r"Result:\s*OK:\s*[\d.,]+\s*\(|\bc\d+\+d\d+\)\s*usec")
 _LOOSE_RATE = re.compile(r"\bMb/sec\s*\(|[\d.,]+pps\s+[\d.,]+\s*Mb/sec")

@@ -86,6 +86,17 @@ def sum_agrees(total: Printed, parts: list[Printed]) -> bool:
     return low * 0.99 <= total.high and total.low <= high * 1.01
 
 
+def share_agrees(part: int, whole: int, share: str) -> bool:
+    """Whether ``share`` (in %, printed with two digits) can be ``part`` of ``whole``.
+
+    With 5 % on top: old versions divide by one datagram more or less.
+    """
+    said = printed(share)
+    percent = 100.0 * part / whole
+    slack = 0.05 * percent
+    return said.low - slack <= percent <= said.high + slack
+
+
 def loss(
     lost: int | None, total: int | None, where: str = ""
 ) -> tuple[int | None, int | None, float | None, list[str]]:
