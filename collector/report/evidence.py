@@ -27,6 +27,9 @@ _OWN_BY_NATURE = frozenset(
 )  # fmt: skip
 _MANY = 12  # a group with more values than this is counted, not listed, in a mail
 
+_UNPROVEN = "NOT PROVEN"
+_SHOWN_TEXTS = 3  # a finding that differs in every repeat (a port, say) is not a list of all
+
 
 def hosts_of(provenance: Mapping[str, Mapping[str, Any]]) -> tuple[Host, ...]:
     """Every host with its facts, nested keys joined by dots."""
@@ -175,20 +178,17 @@ def proofs_of(folder: Path, plan: Plan) -> tuple[Proof, ...]:
     """Per configuration, what its evidence files say; findings all its cells share once."""
     result = []
     for configuration in plan.configurations:
-        by_test: dict[str, list[tuple[str, str]]] = {}
+        by_test: dict[str, dict[str, str]] = {}
         files: list[str] = []
         for cell in plan.cells:
             if cell.configuration != configuration.name or cell.arm:
                 continue
-            own = [
-                p for p in sorted((folder / "evidence" / cell.cell_id).rglob("*")) if p.is_file()
-            ]
+            below = (folder / "evidence" / cell.cell_id).rglob("*")
+            own = sorted((path for path in below if path.is_file()), key=_natural)
             files += [path.relative_to(folder).as_posix() for path in own]
-            documents = [path for path in own if path.suffix == ".json"]
-            if documents:
-                found = by_test.setdefault(cell.test, [])
-                for path in documents:
-                    found += [item for item in _findings(path) if item not in found]
+            found = [_findings(path) for path in own if path.suffix == ".json"]
+            if found:
+                by_test[cell.test] = _over_repeats(found)
         if files:
             result.append(
                 Proof(
@@ -198,6 +198,26 @@ def proofs_of(folder: Path, plan: Plan) -> tuple[Proof, ...]:
                 )
             )
     return tuple(result)
+
+
+def _over_repeats(documents: Sequence[Sequence[tuple[str, str]]]) -> dict[str, str]:
+    """What was found in all documents of a cell; where they differ, in how many each was found,
+    what is not proven first."""
+    texts: dict[str, Counter[str]] = {}
+    for document in documents:
+        for what, text in document:
+            texts.setdefault(what, Counter())[text] += 1
+    return {what: _counted_texts(counts) for what, counts in texts.items()}
+
+
+def _counted_texts(counts: Counter[str]) -> str:
+    if len(counts) == 1:
+        return next(iter(counts))
+    total = sum(counts.values())
+    ranked = sorted(counts.items(), key=lambda item: (not item[0].startswith(_UNPROVEN), -item[1]))
+    shown = [f"{text} (in {count} of {total})" for text, count in ranked[:_SHOWN_TEXTS]]
+    rest = len(ranked) - _SHOWN_TEXTS
+    return "; ".join([*shown, *([f"{rest} other texts"] if rest > 0 else [])])
 
 
 def _findings(path: Path) -> list[tuple[str, str]]:
@@ -214,17 +234,17 @@ def _findings(path: Path) -> list[tuple[str, str]]:
         if entry.get("wanted") is not None and entry["wanted"] != entry.get("found"):
             text += f" (wanted {_leaf(entry['wanted'])})"
         if entry.get("ok") is False:
-            text = f"NOT PROVEN: {text}"
+            text = f"{_UNPROVEN}: {text}"
         result.append((_leaf(entry["what"]), text))
     return result
 
 
-def _merged(by_test: Mapping[str, Sequence[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
+def _merged(by_test: Mapping[str, Mapping[str, str]]) -> tuple[tuple[str, str], ...]:
     """Findings of all tests once; those of single tests with the test's name in front."""
     merged: list[tuple[str, str]] = []
     for test, found in by_test.items():
-        for what, text in found:
-            common = all((what, text) in other for other in by_test.values())
+        for what, text in found.items():
+            common = all(other.get(what) == text for other in by_test.values())
             item = (what, text) if common else (f"{test}, {what}", text)
             if item not in merged:
                 merged.append(item)

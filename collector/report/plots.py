@@ -70,10 +70,12 @@ def axis_for(values: Sequence[float]) -> Axis:
     low, high = min(values), max(values)
     if high <= 0:
         return Axis(start=0.0, end=1.0, ticks=(0.0, 1.0))
-    clustered = low > _CLUSTERED * high and low < high
-    # Room beyond the outermost values: a dot's radius, and a fifth of the span of clustered ones.
-    start = max(0.0, low - (high - low) * 0.2) if clustered else 0.0
-    end = high + (high - start) * 0.04
+    start, end = 0.0, 1.04 * high  # room for a dot's radius
+    if low > _CLUSTERED * high and low < high:
+        # At least 1 % of the value wide, so that ticks differ in the digits they are given.
+        span = max(high - low, 0.01 * high)
+        middle = (low + high) / 2
+        start, end = max(0.0, middle - 0.65 * span), middle + 0.65 * span
     step = _round_step((end - start) / 4)
     first = math.ceil(round(start / step, 9))
     last = math.floor(round(end / step, 9))

@@ -344,13 +344,11 @@ def _raw(folder: Path, cell: dict[str, Any]) -> None:
         netperf_test = cell["test"].upper()
         argv = [*runcon, "netperf", "-H", "10.0.2.3", "-Z", "secret", "-t", "omni", "-l", "1"]
         argv += ["--", "-H", "192.0.2.2", "-T", netperf_test, "-k", "all"]
-        (path / "argv.json").write_text(json.dumps(argv))
-        (path / "stdout").write_text("THROUGHPUT=1\n")
+        (path / "argv.json").write_text(json.dumps({"argv": argv}))
+        (path / "netperf.out").write_text("THROUGHPUT=1\n")
 
 
 def _evidence(folder: Path, cell: dict[str, Any], made: Made) -> None:
-    path = folder / "evidence" / cell["cell_id"]
-    path.mkdir(parents=True)
     label = cell["factors"].get("label", "off")
     proven = (cell["configuration"], cell["test"]) not in made.spoilt
     findings = [
@@ -366,5 +364,8 @@ def _evidence(folder: Path, cell: dict[str, Any], made: Made) -> None:
     ]
     if "stream" in cell["test"]:
         findings.append({"what": "TCP MSS", "found": 1448 if label == "off" else 1408, "ok": True})
-    (path / "proof.json").write_text(json.dumps({"schema": 1, "findings": findings}))
-    (path / "capture.pcap").write_bytes(b"\xd4\xc3\xb2\xa1")
+    for block in range(2):
+        path = folder / "evidence" / cell["cell_id"] / str(block)
+        path.mkdir(parents=True)
+        (path / "proof.json").write_text(json.dumps({"schema": 1, "findings": findings}))
+        (path / "probe.pcap").write_bytes(b"\xd4\xc3\xb2\xa1")

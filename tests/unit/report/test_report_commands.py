@@ -65,8 +65,8 @@ def test_out_writes_the_file_and_names_it(
     assert call("report", str(run), "--format", "html", "--out", str(out)) == 0
     assert capsys.readouterr().out == f"{out}\n"
     page = out.read_text()
-    link = page.split('raw/c00/0/stdout">')[0].rsplit('href="', 1)[1]
-    assert (out.parent / f"{link}raw/c00/0/stdout").is_file()
+    link = page.split('raw/c00/0/netperf.out">')[0].rsplit('href="', 1)[1]
+    assert (out.parent / f"{link}raw/c00/0/netperf.out").is_file()
     assert [file.name for file in out.parent.iterdir()] == ["r.html"]
 
 

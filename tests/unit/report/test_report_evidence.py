@@ -14,9 +14,13 @@ from collector.report.evidence import (
     flatten,
     hide_passphrase,
     hosts_of,
+    proofs_of,
+    raw_files_of,
     read_argvs,
     shared_and_own,
 )
+from collector.report.loading import load_report
+from collector.runfolder import load_run
 
 
 def test_nested_facts_become_dotted_keys() -> None:
@@ -122,13 +126,31 @@ def test_proofs_name_what_was_not_proven(tmp_path: Path) -> None:
     assert proofs["C_F_NoC"]["tcp_stream, TCP MSS"] == "1408"
 
 
+def test_findings_that_differ_between_repeats_are_counted(tmp_path: Path) -> None:
+    folder = build_run.build_run(tmp_path / "run", build_run.tiny())
+    for block, (found, ok) in enumerate([("a", True), ("a", True), ("b", False)]):
+        path = folder / "evidence" / "c10" / str(block)
+        path.mkdir(exist_ok=True)
+        findings = [
+            {"what": "option", "found": found, "wanted": "a", "ok": ok},
+            {"what": "port", "found": str(block), "ok": True},
+        ]
+        (path / "proof.json").write_text(json.dumps({"schema": 1, "findings": findings}))
+    proofs = {
+        proof.configuration: dict(proof.findings)
+        for proof in proofs_of(folder, load_run(folder).plan)
+    }
+    assert proofs["labelled"] == {
+        "option": "NOT PROVEN: b (wanted a) (in 1 of 3); a (in 2 of 3)",
+        "port": "0 (in 1 of 3); 1 (in 1 of 3); 2 (in 1 of 3)",
+    }
+
+
 def test_broken_evidence_is_an_error(tmp_path: Path) -> None:
     made = build_run.tiny()
     build_run.build_run(tmp_path / "run", made)
-    file = tmp_path / "run" / "evidence" / "c00" / "proof.json"
+    file = tmp_path / "run" / "evidence" / "c00" / "0" / "proof.json"
     file.write_text('{"findings": [1]}')
-    from collector.report.loading import load_report
-
     with pytest.raises(InputError, match=r"proof\.json: findings: found 1; wanted an object with"):
         load_report(tmp_path / "run")
 
@@ -138,7 +160,5 @@ def test_raw_files_are_in_natural_order(tmp_path: Path) -> None:
     for repeat in ("2", "10"):
         (folder / "raw" / "c00" / repeat).mkdir()
         (folder / "raw" / "c00" / repeat / "stdout").write_text("x")
-    from collector.report.evidence import raw_files_of
-
     own = [name for name in raw_files_of(folder) if name.startswith("raw/c00/")]
     assert own.index("raw/c00/2/stdout") < own.index("raw/c00/10/stdout")

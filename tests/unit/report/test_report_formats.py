@@ -97,7 +97,7 @@ def test_raw_files_are_linked_relatively(report: Report) -> None:
     files = [href for href in links if not href.startswith("#")]
     assert set(report.raw_files) <= set(files)
     away = [a["href"] or "" for a in Page(html_page(report, base="../runs/a b")).named("a")]
-    assert "../runs/a%20b/raw/c20/0/stdout" in away
+    assert "../runs/a%20b/raw/c20/0/netperf.out" in away
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
