@@ -40,6 +40,7 @@ from .xfrm_compare import policy_changes, shown_policy, shown_state, state_chang
 __all__ = [
     "IpsecState",
     "Management",
+    "MissingKeyError",
     "Operation",
     "Owned",
     "Secret",

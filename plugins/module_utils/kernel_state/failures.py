@@ -123,12 +123,8 @@ _IKE = {
     "TEMPORARY_FAILURE": ("temporary", "the peer was busy rekeying; a retry is normal"),
     "CHILD_SA_NOT_FOUND": ("no_child_sa", "the peer has no such child SA any more"),
 }
-_IKE_LINE = re.compile(
-    r"(?:error notification|rejected|failed with|response .*? with|notification|notify)\b.*?\b("
-    + "|".join(_IKE)
-    + r")\b",
-    re.I,
-)
+_IKE_NAME = re.compile(r"\b(" + "|".join(_IKE) + r")\b")
+_IKE_CONTEXT = re.compile(r"notif|reject|fail|receiv|respon|sending|error", re.I)
 _NETLABELCTL_LINE = re.compile(
     r"netlabelctl: (?:(?:\w+: )?error(?:\[\w+\])?[,:]) *(?P<text>.+?)(?:\s{2,}\(.*\))?$"
 )
@@ -232,10 +228,10 @@ def classify_secon(line: str) -> Optional[KernelFailure]:
 
 def classify_ike(line: str) -> Optional[KernelFailure]:
     """A refusal in an IKE daemon's log (RFC 7296 notification names), else None."""
-    match = _IKE_LINE.search(line)
-    if match is None:
+    match = _IKE_NAME.search(line)
+    if match is None or _IKE_CONTEXT.search(line) is None:
         return None
-    name = match.group(1).upper()
+    name = match.group(1)
     error_class, hint = _IKE[name]
     return KernelFailure("ike", error_class, name, None, None, hint)
 

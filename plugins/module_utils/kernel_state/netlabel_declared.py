@@ -61,7 +61,9 @@ def translation(text: str, at: str) -> Dict[int, int]:
 
 def _known(item: Any, keys: frozenset[str], at: str) -> None:
     if not isinstance(item, Mapping):
-        raise DeclarationError(f"{at}: found {item!r}; wanted a mapping of {', '.join(sorted(keys))}")
+        raise DeclarationError(
+            f"{at}: found {item!r}; wanted a mapping of {', '.join(sorted(keys))}"
+        )
     for key in item:
         if key not in keys:
             raise DeclarationError(f"{at}.{key}: unknown; wanted one of {', '.join(sorted(keys))}")

@@ -248,9 +248,13 @@ class LifetimeReader:
         elif expire is not None:
             for name, text in (("soft", expire.group(2)), ("hard", expire.group(3))):
                 self._put(number, f"{name}_{expire.group(1)}_s", "(INF)" if text == "0" else text)
-        elif current is not None and self._counters is None:
+        elif current is not None:
+            if self._counters is not None:
+                raise StateError(number, f"{line!r} a second time", "each once")
             self._counters = (int(current.group(1)), int(current.group(2)))
-        elif times is not None and self._times is None:
+        elif times is not None:
+            if self._times is not None:
+                raise StateError(number, f"{line!r} a second time", "each once")
             added, used = (None if text == "-" else text for text in times.groups())
             self._times = (added, used)
         else:
