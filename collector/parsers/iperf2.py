@@ -14,7 +14,7 @@ from .iperf2_record import TOOL, Iperf2Result
 from .iperf2_tail import ACCEPTS, read_tail
 from .iperf2_totals import Report, Test, build
 from .iperf3_record import errno_of
-from .iperf_rows import Row, looks_like_row, owners, read_row, row_problem
+from .iperf_rows import Row, has_rows_of, joined, looks_like_row, owners, read_row, row_problem
 from .rates import NUMBER, unit_factor
 
 __all__ = ["TOOL", "Iperf2Result", "parse", "recognise"]
@@ -27,6 +27,7 @@ _CONNECTED = re.compile(
     r"\[\s*(?P<star>\*?)(?P<id>\d+)\]\s*local \S+ port (?P<local>\d+) connected with "
     r"(?P<host>\S+) port (?P<remote>\d+)"
 )
+_ANNOUNCED = re.compile(r"^[^\[]*\[\s*\*?\d+\]\s*local\b")
 _SENDING = re.compile(r"\bSending (?P<size>\d+) byte datagrams")
 _WINDOW = re.compile(
     rf"\b(?:TCP window|UDP buffer) size:\s*(?P<size>{NUMBER})\s*(?P<unit>[KMG]?Bytes?)\b"
@@ -53,7 +54,10 @@ _NOISE = re.compile(
 
 def recognise(document: Document) -> bool:
     """Whether the document holds text or CSV that iperf 2 printed."""
-    return 2 in owners(document).values() or any(is_csv(line.text) for line in document.lines)
+    return has_rows_of(document, 2) or any(
+        is_csv(line.text) or _CLIENT.search(line.text) or _SERVER.search(line.text)
+        for line in document.lines
+    )
 
 
 def parse(document: Document) -> Reading:
@@ -70,7 +74,7 @@ def parse(document: Document) -> Reading:
             continue
         text = line.text
         opening = _CLIENT.search(text) or _SERVER.search(text)
-        connected = _CONNECTED.search(text)
+        connected, last = _connection(document, index)
         if (opening or connected) and test and test.has_rows:
             _close(document, test, reading)
             # A server's later connections and the second half of -r stand under one heading.
@@ -84,9 +88,12 @@ def parse(document: Document) -> Reading:
             test = test or Test(line.number, line.number)
             test.connections[connected["id"]] = (int(connected["local"]), int(connected["remote"]))
             test.facts.setdefault("peer", connected["host"])
-            test.full_duplex |= "full-duplex" in text
-            test.reverse |= "(reverse)" in text
-            _claim(test, line.number, reading)
+            words = connected.string
+            test.full_duplex |= "full-duplex" in words
+            test.reverse |= "(reverse)" in words
+            for number in range(line.number, document.lines[last].number + 1):
+                _claim(test, number, reading)
+            skip_to = last
         elif looks_like_row(text) and line.number in mine:
             test = test or Test(line.number, line.number)
             skip_to = _take_row(document, index, test, reading)
@@ -95,6 +102,20 @@ def parse(document: Document) -> Reading:
     _close(document, test, reading)
     reading.records = in_order(reading.records)
     return reading
+
+
+def _connection(document: Document, index: int) -> tuple[re.Match[str] | None, int]:
+    """The connection announced at a line, broken over lines or not, and its last line's index."""
+    if _ANNOUNCED.match(document.lines[index].text):
+        for part, end in reversed(list(joined(document, index))):
+            text, last = part, end
+            if match := _CONNECTED.search(text):
+                lines = document.lines
+                while last + 1 < len(lines) and lines[last + 1].text.lstrip().startswith("("):
+                    last += 1
+                    text = f"{text} {lines[last].text.strip()}"
+                return _CONNECTED.search(text) or match, last
+    return None, index
 
 
 def _claim(test: Test, number: int, reading: Reading) -> None:

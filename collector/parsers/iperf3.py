@@ -14,8 +14,8 @@ from .base import Document, Failure, Reading, Status, in_order
 from .iperf3_document import read_document
 from .iperf3_json import Found, is_ours, scan
 from .iperf3_record import TOOL, Iperf3Result, errno_of, error_class
-from .iperf3_text import parse_text
-from .iperf_rows import owners
+from .iperf3_text import has_session, parse_text
+from .iperf_rows import has_rows_of
 
 __all__ = ["TOOL", "Iperf3Result", "parse", "recognise"]
 
@@ -28,7 +28,7 @@ def recognise(document: Document) -> bool:
         return True
     if any(_TRAILER.match(line.text) for line in document.lines):
         return True
-    return 3 in owners(document).values()
+    return has_session(document) or has_rows_of(document, 3)
 
 
 def parse(document: Document) -> Reading:

@@ -19,7 +19,7 @@ from .base import Document, Problem
 _TOKENS = re.compile(
     r'"(?:[^"\\\n]|\\.)*"'
     r"|(?P<nan>(?<![\w.])-?(?:nan|inf|NaN|Infinity|infinity)\b(?:\([^)]*\))?)"
-    r"|(?P<exponent>(?<![\w.])-?\d+(?:\.\d+)?[eE] \d+)"
+    r"|(?P<exponent>(?<![\w.])-?\d+(?:\.\d+)?[eE]\s\d+)"
     r"|(?P<elided>\{\.\.\.\}|\[\.\.\.\])"
 )
 _START = re.compile(r'^[ \t]*(?:"(?P<member>[a-z_]+)"\s*:\s*)?\{', re.MULTILINE)
@@ -151,7 +151,7 @@ def _mend(text: str) -> tuple[str, list[tuple[int, str]]]:
             notes.append((match.start(), f"{token} is no JSON number; read as null"))
             return "NaN".rjust(len(token))
         if match["exponent"]:
-            mended = token.replace(" ", "+")
+            mended = re.sub(r"\s", "+", token)
             notes.append((match.start(), f"{token!r} is no JSON number; read as {mended}"))
             return mended
         if match["elided"]:

@@ -45,6 +45,14 @@ _NOISE = re.compile(
 )
 
 
+def has_session(document: Document) -> bool:
+    """Whether a session begins anywhere: a client that connects, a server that listens."""
+    return any(
+        _CONNECTING.search(line.text) or _ACCEPTED.search(line.text) or _LISTENING.search(line.text)
+        for line in document.lines
+    )
+
+
 def parse_text(document: Document) -> Reading:
     """Read every iperf3 text session; a session without final rows is ``incomplete``.
 

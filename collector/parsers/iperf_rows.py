@@ -32,14 +32,17 @@ _LOOSE = re.compile(
 _OUT_OF_ORDER = re.compile(r"^(\d+)\s+datagrams\s+received out-of-order")
 
 _THREE = re.compile(
-    r"\biperf3\b|^\s*iperf 3\.|iperf Done\.|Connecting to host .*, port \d|Accepted connection from"
-    r"|\[[TR]X-[CS]\]|\[ ID\]\[Role\]|\bBitrate\b|\(omitted\)|\b(?:sender|receiver)\s*$"
-    r"|\bconnected to\b.*\bport \d|Server listening on \d+|\bRetr\b|Reverse mode, remote host"
-    r"|^\s*Starting Test: protocol|statistics not available|^\s*Server output:"
+    r"\biperf3\b|^\s*iperf 3\.|iperf Done\.|Connecting to host .*, port \d"
+    r"|Accepted connection from|Server listening on \d+|Reverse mode, remote host"
+    r"|\[[TR]X-[CS]\]|\[ ?ID\]\[Role\]|Transfer\s+Bitrate\b|\]\s+Interval.*\bRetr\b"
+    r"|/sec\b.*(?:\(omitted\)|sender|receiver)\s*$|^[-\d\s/.e+(%)]*(?:sender|receiver)\s*$"
+    r"|\blocal\b.*\bport \d+ connected to\b|^\s*Starting Test: protocol"
+    r"|statistics not available|^\s*Server output:"
 )
 _TWO = re.compile(
-    r"Client connecting to .*\b(?:TCP|UDP)\b|Server listening on (?:TCP|UDP)|\bconnected with\b"
-    r"|(?:TCP window|UDP buffer) size:|Write/Err|\bServer Report:|Reads=Dist|\bNetPwr\b|\bpps\b"
+    r"Client connecting to .*\b(?:TCP|UDP)\b|Server listening on (?:TCP|UDP)"
+    r"|\blocal\b.*\bport \d+ connected with\b|(?:TCP window|UDP buffer) size:|Write/Err"
+    r"|\bServer Report:|Reads=Dist|\bNetPwr\b|\bsec\b.*/sec\b.*\bpps\b"
     r"|^\s*(?:Sending|Receiving) \d+ byte datagrams|\biperf version 2|\[SUM-\d+\]|\[\s*\*\d+\]"
     r"|K(?:\(\d+\))?/\d+(?:\(\d+\))?\s*us\b|ack of last datagram|\d=\d+:\d+:\d+:"
 )
@@ -125,7 +128,7 @@ def _fill(own: list[tuple[int, int | None]], document: Document) -> dict[int, in
     return result
 
 
-def joined(document: Document, index: int, most: int = 2) -> Iterator[tuple[str, int]]:
+def joined(document: Document, index: int, most: int = 3) -> Iterator[tuple[str, int]]:
     """The line at ``index`` joined with up to ``most`` following ones, longest first.
 
     Mail programs break long rows. A line that starts a row, a header, a ruler or a JSON document
@@ -218,6 +221,14 @@ def _fill_rate(row: Row, value: str, unit: str) -> None:
 def looks_like_row(text: str) -> bool:
     """Whether a line should have been a row: an id in brackets with an interval or a rate."""
     return bool(_LOOSE.match(text))
+
+
+def has_rows_of(document: Document, version: int) -> bool:
+    """Whether a line that looks like a row was printed by iperf ``version``."""
+    mine = owners(document)
+    return any(
+        mine.get(line.number) == version and looks_like_row(line.text) for line in document.lines
+    )
 
 
 def row_problem(document: Document, index: int) -> Problem:

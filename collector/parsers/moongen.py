@@ -113,9 +113,9 @@ def parse(document: Document) -> Reading:
 
 
 def _match(document: Document, index: int) -> tuple[re.Match[str] | None, int]:
-    """Match a counter line, joined with up to two following lines."""
+    """Match a counter line, joined with up to five following lines."""
     text = ""
-    for used, part in enumerate(document.lines[index : index + 3], start=1):
+    for used, part in enumerate(document.lines[index : index + 6], start=1):
         if used > 1 and (not part.text.strip() or part.text.lstrip().startswith("[")):
             break
         text = f"{text} {part.text.strip()}".strip()

@@ -25,7 +25,9 @@ _BAR = re.compile(
     rf"^\s*(?P<size>\d+)\s*\|\s*#*\s*(?:(?P<mbps>{NUMBER})\s*Mbps,\s*)?"
     rf"(?P<pps>\d+)\s*/\s*(?P<max>\d+)\s*pps,\s*(?P<pct>{NUMBER}|-?nan|-?inf)\s*%\s*$"
 )
-_LOOSE_BAR = re.compile(r"^\s*\d+\s*\|.*(?:\d\s*pps|Mbps|#{2,})")
+_LOOSE_BAR = re.compile(r"^\s*\d+\s*\|[\s#]*(?:#{2,}|[\d.,]+\s*(?:Mbps|/)|nan)")
+_EMPTY_BAR = re.compile(r"^\s*\d+\s*\|#?\s*$")  # its numbers may follow on the next line
+_ORPHAN = re.compile(r"^\s*(?:\|#{2,}|[\d.,]+\s*Mbps,|[\d.,]+\s*/\s*[\d.,]+\s*pps\b)")
 _AXIS = re.compile(r"^\s*framesize\|0.*?(?P<top>\d+)(?P<unit>[MG])bps\s*$")
 _SETTINGS = {
     "tolerated": re.compile(rf"rfc2544 tolerable error rate:\s*({NUMBER})\s*%"),
@@ -77,8 +79,10 @@ def parse(document: Document) -> Reading:
             axis_bps = float(axis["top"]) * _SCALE[axis["unit"]]
         if _OTHER.match(line.text):
             reading.claimed.add(line.number)
-        elif _LOOSE_BAR.match(line.text):
+        elif _LOOSE_BAR.match(line.text) or _EMPTY_BAR.match(line.text):
             used = _take_bar(document, index, settings, axis_bps, reading)
+        elif _ORPHAN.match(line.text):
+            _bad(document, line, reading)
         elif _LOOSE_SEARCH.match(line.text):
             _take_search(document, line, reading)
         elif is_heading(document, index):
@@ -97,8 +101,10 @@ def _take_bar(
 ) -> int:
     """Read one chart row, broken over lines or not; returns how many lines it took."""
     text, line = "", document.lines[index]
-    for used, part in enumerate(document.lines[index : index + 3], start=1):
+    for used, part in enumerate(document.lines[index : index + 5], start=1):
         if used > 1 and (not part.text.strip() or _LOOSE_BAR.match(part.text)):
+            break
+        if used > 1 and _EMPTY_BAR.match(part.text):
             break
         text = f"{text} {part.text.strip()}"
         if match := _BAR.match(text):
@@ -106,6 +112,13 @@ def _take_bar(
             source = Source(document.file, line.number, part.number)
             _add(reading, _bar(match, source, settings, axis_bps))
             return used
+    if _EMPTY_BAR.match(line.text):
+        return 1
+    _bad(document, line, reading)
+    return 1
+
+
+def _bad(document: Document, line: Line, reading: Reading) -> None:
     reading.claimed.add(line.number)
     reading.problems.append(
         Problem(
@@ -115,7 +128,6 @@ def _take_bar(
             '"SIZE |###  N.NNMbps, N/Npps, N.NN%" with decimal points',
         )
     )
-    return 1
 
 
 def _bar(

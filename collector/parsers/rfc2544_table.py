@@ -15,6 +15,7 @@ _HEADING = re.compile(
 _SIZE = re.compile(r"^\s*\|?\s*(\d{2,5})\s*(?:B|bytes)?(?=[\s|,;]|$)")
 _CELL = re.compile(r"^(?P<number>\d+(?:\.\d*)?)\s*(?P<unit>%|[kKMG]?(?:pps|fps|bps|bit/s))?$")
 _EMPTY = re.compile(r"^(?:-|--|n/?a|-?nan%?|)$", re.IGNORECASE)
+_FOOTNOTE = re.compile(r"(?<=[\d%])\\*\[\d+\\*\]")
 _RULER = re.compile(r"^[\s|:+=-]+$")
 _SMALLEST, _LARGEST = 46, 65535
 
@@ -47,8 +48,11 @@ def _first_row(document: Document, index: int) -> int | None:
 
 
 def _cells(text: str) -> list[str]:
-    """Cells of a row: divided by bars, else tabs or two blanks, else single blanks."""
-    stripped = text.strip()
+    """Cells of a row: divided by bars, else tabs or two blanks, else single blanks.
+
+    Footnote marks (``32[1]``) are no part of a value.
+    """
+    stripped = _FOOTNOTE.sub("", text).strip()
     if "|" in stripped:
         return [cell.strip() for cell in stripped.strip("|").split("|")]
     cells = [cell.strip() for cell in re.split(r"\t+|\s{2,}|;", stripped)]
@@ -103,7 +107,7 @@ def read_table(document: Document, index: int, reading: Reading) -> int:
         labels = heading.text.split() if len(rows[0][1]) != len(labels) else labels
     columns = [_column(label) for label in labels[1:]]
     reading.claimed.add(heading.number)
-    shares = _shares(columns, rows)
+    shares = _shares(columns, rows, _said_above(document, index))
     previous = 0
     for line, cells in rows:
         reading.claimed.add(line.number)
@@ -124,10 +128,17 @@ def read_table(document: Document, index: int, reading: Reading) -> int:
     return at - index
 
 
-def _shares(columns: list[_Column], rows: list[tuple[Line, list[str]]]) -> list[bool]:
-    """Which columns hold percentages: those that carry a % sign in some row."""
+def _said_above(document: Document, index: int) -> bool:
+    """Whether a title within two lines above the heading says that the values are shares."""
+    return any(
+        re.search(r"%|\bper ?cent", line.text) for line in document.lines[max(0, index - 2) : index]
+    )
+
+
+def _shares(columns: list[_Column], rows: list[tuple[Line, list[str]]], said: bool) -> list[bool]:
+    """Which columns hold percentages: those with a % sign in some row, or all if a title says."""
     return [
-        any(len(cells) > i + 1 and cells[i + 1].endswith("%") for _, cells in rows)
+        said or any(len(cells) > i + 1 and cells[i + 1].endswith("%") for _, cells in rows)
         for i in range(len(columns))
     ]
 

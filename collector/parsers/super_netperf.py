@@ -21,7 +21,7 @@ from .super_netperf_record import TOOL, SuperNetperfResult, changes, describe, t
 
 __all__ = ["TOOL", "SuperNetperfResult", "parse", "recognise"]
 
-_SUPER = re.compile(r"(?<![\w-])super_netperf(?:\.sh)?\s+(?P<n>\d+)\b(?P<args>.*)$")
+_SUPER = re.compile(r"(?<![\w-])super_netperf(?:\.sh)?\s+(?P<n>\d+)(?P<args>\s+-.*)$")
 _NETPERF = re.compile(r"(?<![\w-])netperf\s+(?P<args>-.*)$")
 _VALUE = re.compile(r"^\s*(?P<value>\d+(?:\.\d+)?)\s*$")
 _LOOSE_VALUE = re.compile(r"^\s*[-+]?\d[\d.,']*\s*$")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -51,6 +52,16 @@ def mutations(text: str, *, cut: bool = True) -> Iterator[tuple[str, str]]:
     if cut:
         for end in range(1, len(text), max(1, len(text) // 60)):
             yield f"cut off after {end} characters", text[:end]
+    for width in (50, 60, 72):
+        wrapped = [
+            part
+            for line in lines
+            for part in textwrap.wrap(
+                line, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+            )
+            or [""]
+        ]
+        yield f"wrapped at {width}", "\n".join(wrapped)
     yield "decimal commas", re.sub(r"(?<=\d)\.(?=\d)", ",", text)
     yield "unindented", "\n".join(line.lstrip() for line in lines)
     yield "blanks squeezed", "\n".join(re.sub(r"[ \t]+", " ", line) for line in lines)

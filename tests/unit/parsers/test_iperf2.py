@@ -177,6 +177,10 @@ class TestText:
             "6.24 GBytes in 0.0000-2.0128 sec is not 266 Gbits/sec" in w for w in record.warnings
         )
 
+    def test_prose_is_left_alone(self) -> None:
+        for text in ("We connected with iperf and got 5000 pps.\n", "a sender\n", "x Bitrate\n"):
+            assert not iperf2.recognise(document(text))
+
     def test_iperf3_is_left_alone(self) -> None:
         for name in ("tcp", "udp", "tcp-p2", "server"):
             assert not iperf2.recognise(document(data(f"iperf/iperf3-3.12-{name}.txt")))

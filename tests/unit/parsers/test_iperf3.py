@@ -315,6 +315,7 @@ class TestText:
             data("cases/27-a.txt"),
             data("iperf/iperf2-2.1.8-tcp.txt"),
             '{"a": 1}\n',
+            "iperf3 was run by the\nsender\n",
         ):
             assert not iperf3.recognise(document(text))
 

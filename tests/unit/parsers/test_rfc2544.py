@@ -87,6 +87,10 @@ class TestTables:
         rows = read(rfc2544, KERNELS.replace("\t", " ")).records
         assert [r.forwarded_pct for r in rows] == [14, 20, 21, 22, 33, 34, 100, 100, 100]
 
+    def test_a_title_may_give_the_unit(self) -> None:
+        rows = read(rfc2544, "Forwarded frames, %\n" + KERNELS.replace("%", "")).records
+        assert [r.forwarded_pct for r in rows[:3]] == [14, 20, 21]
+
     def test_numbers_without_a_unit_are_a_problem(self) -> None:
         reading = read(rfc2544, KERNELS.replace("%", ""))
         assert reading.records == []
