@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
 from itertools import groupby
 from urllib.parse import quote
-
-from markupsafe import Markup
 
 from collector.report import words
 from collector.report.against_published import (
@@ -62,6 +61,7 @@ def html_page(report: Report, *, base: str = "") -> str:
         fact_rows=fact_rows(report),
         commands=report.commands,
         proofs=report.proofs,
+        listed=listed,
         raw_groups=raw_groups(report),
         folder=report.folder,
         split_mark=split_mark,
@@ -94,6 +94,7 @@ def verdict_class(verdict: str) -> str:
     }.get(verdict, "neutral")
 
 
+MOST_LINKS = 2000  # of one kind on a page; a long campaign has more and is linked by folder
 _MARK_BEHIND = re.compile(r"^(.*?) ?\[(\d+)\]$")
 _MARK_BEFORE = re.compile(r"^\[(\d+)\] (.*)$")
 
@@ -144,10 +145,17 @@ def raw_groups(report: Report) -> list[tuple[str, list[tuple[str, str]]]]:
         for cell in report.summary.cells
     }
     groups: dict[str, list[tuple[str, str]]] = {}
-    for path in report.raw_files:
+    for path in listed(report.raw_files):
         parts = path.split("/")
         groups.setdefault(parts[1], []).append((path, "/".join(parts[2:]) or parts[1]))
     return [(cells.get(name, name), files) for name, files in groups.items()]
+
+
+def listed(paths: Sequence[str]) -> tuple[str, ...]:
+    """The paths, or the folders they lie in (with a final slash) if there are too many to list."""
+    if len(paths) <= MOST_LINKS:
+        return tuple(paths)
+    return tuple(dict.fromkeys(f"{path.rpartition('/')[0]}/" for path in paths))
 
 
 def _result_tables(report: Report) -> tuple[Table, ...]:
@@ -188,8 +196,7 @@ def _plot(report: Report, column: Column, index: int) -> dict[str, object]:
         if cell.test == column.name and cell.arm == "" and has_number(cell)
         for remark in cell_remarks(cell)
     ]
-    # Built by strip_plot, which escapes every text it is given.
-    return {"name": column.name, "svg": Markup(svg), "axis": axis, "remarks": remarks}
+    return {"name": column.name, "svg": svg, "axis": axis, "remarks": remarks}
 
 
 def _result(cell: CellSummary, entry: Entry | None) -> str:

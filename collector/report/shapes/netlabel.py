@@ -10,6 +10,7 @@ from collector.report.layout import WIDTH, Footnotes, Table, columns, note_lines
 
 GAP = 2
 HEADING = "TEST"
+_MARK = 3  # room that a footnote's mark takes
 
 
 def text(figures: FigureSet) -> str:
@@ -63,46 +64,73 @@ def _block(figures: FigureSet, group: Sequence[Column], notes: Footnotes) -> str
         ]
         for row, line in zip(figures.rows, cells, strict=True)
     ]
-    head = [
+    head: list[str] = [
         HEADING,
         *(
             (column.title or column.name) + " " * width
             for column, width in zip(group, mark_widths, strict=True)
         ),
     ]
+    _widen_for_units(group, head, body)
     lines = columns([head, *body], gap=GAP).split("\n")
-    widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
     rule = "=" * max(len(line) for line in lines)
-    return "\n".join([_unit_line(group, widths), lines[0], rule, *lines[1:]])
+    return "\n".join([_unit_line(group, _widths(head, body)), lines[0], rule, *lines[1:]])
+
+
+def _widths(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
+
+
+def _unit_label(unit: str) -> str:
+    return f"({unit})" if "/ sec" in unit else f"(in {unit})"
+
+
+def _unit_runs(group: Sequence[Column]) -> list[tuple[str, int, int]]:
+    """(label, index of its first column in the table, number of columns) of equal units."""
+    runs = []
+    index = 1  # column 0 has the configurations
+    for unit, members in groupby(group, key=lambda column: column.headline.printed_unit):
+        count = len(list(members))
+        runs.append((_unit_label(unit), index, count))
+        index += count
+    return runs
+
+
+def _widen_for_units(
+    group: Sequence[Column], head: list[str], body: Sequence[Sequence[str]]
+) -> None:
+    """Pad headings so that each unit fits above the columns it belongs to."""
+    widths = _widths(head, body)
+    for label, index, count in _unit_runs(group):
+        lacking = len(label) - sum(widths[index : index + count]) - GAP * (count - 1)
+        if lacking > 0:
+            head[index] = head[index].rjust(widths[index] + lacking)
 
 
 def _unit_line(group: Sequence[Column], widths: Sequence[int]) -> str:
     """``(in 10^6 bits/sec)`` ending above the last column of each run of equal units."""
     line = " " * widths[0]
-    index = 1
-    for unit, members in groupby(group, key=lambda column: column.headline.printed_unit):
-        count = len(list(members))
-        span = sum(widths[index : index + count]) + GAP * count
-        label = f"({unit})" if "/ sec" in unit else f"(in {unit})"
-        line += label.rjust(span)
-        index += count
+    for label, index, count in _unit_runs(group):
+        line += label.rjust(sum(widths[index : index + count]) + GAP * count)
     return line.rstrip()
 
 
 def _groups_that_fit(figures: FigureSet, all_columns: Sequence[Column]) -> list[list[Column]]:
     """Columns in order, cut where the next one would pass the mail's width.
 
-    The unit above a column may be wider than the column; it counts.
+    The unit above a column may be wider than the column, and counts where it begins.
     """
     first = max([len(HEADING), *(len(row.name) for row in figures.rows)])
     groups: list[list[Column]] = []
     used = 0
     for column in all_columns:
         entries = [figures.entry(row.name, column) for row in figures.rows]
+        unit = column.headline.printed_unit
+        begins = not groups or groups[-1][-1].headline.printed_unit != unit
         width = GAP + max(
-            len(column.title or column.name),
-            *(len(e.text) + (4 if e.footnote else 0) for e in entries if e is not None),
-            1,
+            len(column.title or column.name) + _MARK,
+            len(_unit_label(unit)) if begins else 0,
+            *(len(entry.text) + _MARK for entry in entries if entry is not None),
         )
         if not groups or used + width > WIDTH:
             groups.append([])

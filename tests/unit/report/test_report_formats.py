@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from collector import published
 from collector.report.csv_json import published_csv, published_json, run_csv, run_json
-from collector.report.html import html_page, moment
+from collector.report.html import MOST_LINKS, html_page, listed, moment
 from collector.report.layout import Table
 from collector.report.markdown import escape, fence, run_markdown, table
 from collector.report.model import Report
@@ -166,3 +166,9 @@ def test_published_figures_for_programs(name: str) -> None:
     assert [r["printed"] for r in rows] == [f.printed for f in experiment.figures]
     document = json.loads(published_json(experiment))
     assert len(document["figures"]) == len(experiment.figures)
+
+
+def test_too_many_files_are_linked_by_folder() -> None:
+    few = [f"raw/c/0/{i}" for i in range(MOST_LINKS)]
+    assert listed(few) == tuple(few)
+    assert listed([*few, "raw/c/1/x"]) == ("raw/c/0/", "raw/c/1/")
