@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import UsageError
 from collector.judged import judge
-from collector.parsers.base import as_json
 from collector.runfolder import load_run
 from collector.stats import CellSummary
 from collector.store import arrow_schema, read_samples, samples_files
@@ -104,8 +103,12 @@ def _quoted(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """DuckDB's maps come as dictionaries, other values as they are."""
-    return dict(value) if isinstance(value, dict) else value
+    """Values as JSON has them: tuples become lists (JMESPath indexes nothing else)."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
 
 
 def cells_table(run_dirs: Sequence[str | Path]) -> pa.Table:
@@ -169,8 +172,8 @@ def ask_documents(run_dir: str | Path, expression: str) -> Any:
 
     run = load_run(run_dir)
     document = {
-        "plan": as_json(run.plan),
-        "journal": as_json(run.journal),
+        "plan": _plain(asdict(run.plan)),
+        "journal": [_plain(asdict(event)) for event in run.journal],
         "provenance": run.provenance,
     }
     try:
