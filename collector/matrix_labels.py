@@ -14,6 +14,7 @@ from collector.kernel_state.cipso_option import label_fits
 from collector.kernel_state.netlabel import Doi
 from collector.kernel_state.netlabel_check import NetlabelState, review
 from collector.kernel_state.netlabel_declared import DeclarationError, declared_state
+from collector.placeholders import EXAMPLE, resolve
 
 if TYPE_CHECKING:
     from collector.matrix import ConfigurationSpec
@@ -39,6 +40,7 @@ def check_labels(file: str, configurations: Iterable[ConfigurationSpec]) -> None
         if cipso is None:
             continue
         where = f"{file}: configurations.{item.name}"
+        cipso = resolve(cipso, EXAMPLE, f"{where}.cipso")
         try:
             state = netlabel_state(cipso)
         except DeclarationError as error:

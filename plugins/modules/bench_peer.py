@@ -9,8 +9,8 @@ module: bench_peer
 short_description: Stand ready at the far end of a measured path, and say what was denied there
 version_added: 0.1.0
 description:
-  - C(started) runs the probe's server under the label of the measured processes and notes where
-    the audit log ends; C(stopped) ends it and returns the AVC denials since.
+  - C(started) runs netserver and the probe's server under the label of the measured processes
+    and notes where the audit log ends; C(stopped) ends both and returns the AVC denials since.
 author: Crossover developers
 options:
   state:
@@ -29,6 +29,13 @@ options:
   label:
     description: SELinux level to run under; without it the level of the connection.
     type: str
+  netserver_address:
+    description: Address that netserver listens on for control connections; without it none runs.
+    type: str
+  netserver_port:
+    description: Port of netserver's control connections.
+    type: int
+    default: 12865
   lifetime:
     description: Seconds without a client after which a forgotten server ends by itself.
     type: int
@@ -62,6 +69,10 @@ denials:
   type: list
   elements: str
   returned: when stopped
+netserver:
+  description: The netserver that runs; its argv, pid, label.
+  type: dict
+  returned: when started with O(netserver_address)
 identity:
   description: Kernel, boot id and context of the host.
   type: dict
@@ -72,15 +83,18 @@ import json
 import os
 import subprocess
 import time
-from typing import Optional
+from typing import Any, Dict, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.crossover.lab.plugins.module_utils import audit, labelled, probe
+from ansible_collections.crossover.lab.plugins.module_utils.host import netserver
+from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError
 from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
 from ansible_collections.crossover.lab.plugins.module_utils.lab.process import Process, identify
 
 PID_FILE = os.path.join(labelled.RUN_DIR, "probe.json")
 LISTEN_SECONDS = 15.0
+END_SECONDS = 5.0
 
 
 def _previous() -> Optional[Process]:
@@ -91,13 +105,31 @@ def _previous() -> Optional[Process]:
         return None
 
 
-def _stop() -> bool:
+def _stop(port: int) -> bool:
+    """End the probe's server and our netserver of that port; whether any was there."""
+    acted = False
+    for path, server in netserver.recorded().items():
+        if server.port == port:
+            netserver.stop(server, path, END_SECONDS)
+            netserver.wait_free(server, END_SECONDS)
+            acted = True
     process = _previous()
-    if process is None:
-        return False
-    process.end(2.0)
-    os.unlink(PID_FILE)
-    return True
+    if process is not None:
+        process.end(2.0)
+        os.unlink(PID_FILE)
+        acted = True
+    return acted
+
+
+def _start_netserver(wanted: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    if not wanted["netserver_address"]:
+        return None
+    runcon = ("-l", wanted["label"]) if wanted["label"] else ()
+    wish = netserver.wish(wanted["netserver_address"], wanted["netserver_port"], runcon)
+    taken = netserver.in_the_way(wish, netserver.recorded())
+    if taken:
+        raise HostError(taken)
+    return netserver.start(wish, LISTEN_SECONDS).as_dict()
 
 
 def _listens(address: str, port: int) -> bool:
@@ -163,18 +195,24 @@ def main() -> None:
             "address": {"type": "str", "required": True},
             "port": {"type": "int", "default": 12900},
             "label": {"type": "str"},
+            "netserver_address": {"type": "str"},
+            "netserver_port": {"type": "int", "default": 12865},
             "lifetime": {"type": "int", "default": 600},
             "audit": {"type": "dict"},
         },
     )
-    stopped = _stop()
-    if module.params["state"] == "stopped":
-        since = module.params["audit"]
-        denials = audit.denials_since(since) if since else []
-        module.exit_json(changed=stopped, denials=denials, identity=identity())
-    where = audit.position()
-    _start(module)
-    module.exit_json(changed=True, audit=where, identity=identity())
+    try:
+        stopped = _stop(module.params["netserver_port"])
+        if module.params["state"] == "stopped":
+            since = module.params["audit"]
+            denials = audit.denials_since(since) if since else []
+            module.exit_json(changed=stopped, denials=denials, identity=identity())
+        where = audit.position()
+        server = _start_netserver(module.params)
+        _start(module)
+    except HostError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=True, audit=where, netserver=server, identity=identity())
 
 
 if __name__ == "__main__":

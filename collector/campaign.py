@@ -1,0 +1,240 @@
+"""A run in progress, as the playbooks see it: planned or taken up again, recorded group by group.
+
+The playbooks hand in what they know of the hosts and get back groups with everything that the
+modules need; nothing here opens a connection.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from collector import journal, proof, store
+from collector.errors import InputError, UsageError
+from collector.harvest import read_samples_from_raw
+from collector.kernel_state.context import LabelError
+from collector.matrix import Matrix, load_matrix
+from collector.netperf_command import Path as NetPath
+from collector.netperf_command import argv, timeout_s
+from collector.placeholders import addresses, resolve
+from collector.plan import Group, groups_of, make_plan
+from collector.proof_cipso import expected_mss, payload_that_fits
+from collector.record import new_run_folder, record_failure, record_group, write_json
+from collector.runfolder import Run, complete, load_run
+
+MATRICES = Path(__file__).resolve().parents[1] / "playbooks" / "matrices"
+NETSERVER_PORT = 12865
+
+
+def find_matrix(name: str) -> Path:
+    """The file of a matrix: a path as it is, else a name among the project's own matrices."""
+    path = Path(name)
+    if path.suffix in (".yml", ".yaml"):
+        return path
+    found = MATRICES / f"{name}.yml"
+    if not found.is_file():
+        known = ", ".join(sorted(file.stem for file in MATRICES.glob("*.yml")))
+        raise UsageError(f"matrix {name!r}: no such matrix; wanted one of {known}, or a .yml file")
+    return found
+
+
+def new_run_id(matrix: Matrix) -> str:
+    """``<matrix>-<UTC time>``, to the second."""
+    return f"{matrix.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+
+def unfinished(runs: Path, matrix: str) -> Path | None:
+    """The newest run of the matrix that was cut off, None if there is none."""
+    for folder in sorted(runs.glob(f"{matrix}-*"), reverse=True):
+        if not (folder / "plan.json").is_file():
+            continue
+        run = load_run(folder)
+        if run.plan.matrix == matrix:
+            ended = any(event.event == "end" for event in run.journal)
+            return None if ended else folder
+    return None
+
+
+def open_campaign(
+    *,
+    matrix: str,
+    form: str,
+    runs: Path,
+    resume: str | None,
+    run_id: str | None,
+    blocks: int | None,
+    seed: int | None,
+    lab: Mapping[str, str],
+    client: Mapping[str, Any],
+    server: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Plan a new run, or take up the run named by ``resume``. Raises CrossoverError.
+
+    ``lab`` is {kind, accelerator, name}; ``client`` and ``server`` are {name, control_address,
+    link} with the link as the inventory has it. Returns the run folder and its groups.
+    """
+    spec = load_matrix(find_matrix(matrix))
+    if resume:
+        folder = runs / resume
+        journal.append(folder, "run", resumed=True)
+    else:
+        document = make_plan(
+            spec,
+            spec.forms[form],
+            run_id=run_id or new_run_id(spec),
+            created_at=journal.now(),
+            lab=dict(lab),
+            seed=seed if seed is not None else random.SystemRandom().randrange(2**31),
+            blocks=blocks,
+        )
+        folder = new_run_folder(runs, document["run_id"], document)
+        journal.append(folder, "run", resumed=False)
+    run = load_run(folder)
+    if run.plan.matrix != spec.name:
+        raise InputError(str(folder), f"a run of {run.plan.matrix}", f"one of {spec.name}")
+    if resume and (run.plan.lab.kind, run.plan.lab.accelerator) != (
+        lab["kind"],
+        lab["accelerator"],
+    ):
+        raise InputError(
+            str(folder),
+            f"a run on {run.plan.lab.kind} under {run.plan.lab.accelerator}",
+            f"one on {lab['kind']} under {lab['accelerator']}, to go on with it",
+        )
+    left = groups_of(run.plan, journal.finished(run.journal))
+    return {
+        "run_folder": str(folder),
+        "run_id": run.plan.run_id,
+        "blocks": run.plan.blocks,
+        "groups": [_group(run, group, client, server) for group in left],
+    }
+
+
+def _group(
+    run: Run, group: Group, client: Mapping[str, Any], server: Mapping[str, Any]
+) -> dict[str, Any]:
+    plan = run.plan
+    declared = next(item for item in plan.configurations if item.name == group.configuration)
+    link = client["link"]
+    names = addresses(link)
+    subjects = resolve(declared.subjects, names, f"{plan.matrix}: {declared.name}")
+    mtu = int(link.get("mtu", proof.MTU))
+    try:
+        payload = payload_that_fits(subjects, mtu)
+    except LabelError as error:
+        raise InputError(f"{plan.matrix}: {declared.name}", str(error), "a label that fits") from error
+    control = server.get("control_address")
+    if not control:
+        raise InputError(
+            f"inventory: {server['name']}.bench_control_address",
+            "nothing",
+            "the management address of the server, for netperf's control connection",
+        )
+    path = NetPath(
+        control=control,
+        port=NETSERVER_PORT,
+        server=names["@server_ipv4"],
+        client=names["@client_ipv4"],
+    )
+    tests = {test.name: test for test in plan.tests}
+    cells = {cell.cell_id: tests[cell.test].settings for cell in plan.cells}
+    return {
+        "title": f"block {group.block + 1}/{plan.blocks}, {group.configuration}"
+        + (" (A/A)" if group.arm else ""),
+        "block": group.block,
+        "configuration": group.configuration,
+        "arm": group.arm,
+        "cells": list(group.cells),
+        "subjects": subjects,
+        "label": subjects.get("label"),
+        "device": link["device"],
+        "client_address": path.client,
+        "server_address": path.server,
+        "control_address": path.control,
+        "control_port": path.port,
+        "mtu": mtu,
+        "payload_bytes": payload,
+        "expected_mss": expected_mss(subjects, mtu),
+        "warm_up_s": float(next(iter(cells.values()))["warm_up_s"]),
+        "settings": {cell: cells[cell] for cell in group.cells},
+        "commands": [
+            {
+                "cell_id": cell,
+                "argv": argv(cells[cell], path, payload),
+                "timeout": timeout_s(cells[cell]),
+            }
+            for cell in group.cells
+        ],
+    }
+
+
+def record(
+    *,
+    run_folder: str,
+    group: Mapping[str, Any],
+    event: str,
+    hosts: Mapping[str, Any],
+    reason: str,
+) -> dict[str, str]:
+    """Write what happened. ``event``: begin, measured, failed (of a group), provenance, end.
+
+    ``hosts`` holds, by event: for ``measured`` the keys client, server (module results) and
+    in_force (what each host read back); for ``provenance`` each host's document.
+    """
+    folder = Path(run_folder)
+    if event == "begin":
+        journal.append(
+            folder,
+            "group",
+            block=group["block"],
+            configuration=group["configuration"],
+            arm=group["arm"],
+            cells=group["cells"],
+        )
+    elif event == "failed":
+        record_failure(folder, group["block"], group["cells"], reason)
+    elif event == "provenance":
+        for name, document in hosts.items():
+            write_json(folder / "provenance" / f"{name}.json", document)
+    elif event == "end":
+        finish(folder)
+    else:
+        return _record_measured(folder, group, hosts)
+    return {}
+
+
+def _record_measured(
+    folder: Path, group: Mapping[str, Any], hosts: Mapping[str, Any]
+) -> dict[str, str]:
+    client, server = hosts["client"], hosts["server"]
+    findings = proof.prove(
+        group["subjects"],
+        client,
+        server,
+        group["client_address"],
+        group["server_address"],
+        hosts["in_force"],
+        int(group["mtu"]),
+    )
+    return record_group(
+        folder,
+        group["block"],
+        group["cells"],
+        group["settings"],
+        findings,
+        client,
+        {"client": client["identity"], "server": server["identity"]},
+        group["expected_mss"],
+    )
+
+
+def finish(folder: Path) -> None:
+    """Turn the raw output into samples and close the run; callable again at any time."""
+    run = load_run(folder)
+    samples = complete(run.plan, read_samples_from_raw(run))
+    store.write_samples(folder, samples)
+    if len(journal.finished(run.journal)) >= len(run.plan.order):
+        journal.append(folder, "end")

@@ -1,0 +1,120 @@
+"""``crossover run``: measure a matrix and show the table."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from collector.campaign import finish, find_matrix, unfinished
+from collector.errors import CrossoverError
+from collector.matrix import FORMS, load_matrix
+from collector.progress import Progress
+from collector.runfolder import load_run
+
+INTERRUPTED = 130
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "run",
+        help="measure a matrix, prove every cell, print the table",
+        description="Measures on the hosts of the inventory (CROSSOVER_INVENTORY, by default the"
+        " embedded lab, which is started).",
+    )
+    parser.add_argument("matrix", help="a name of playbooks/matrices, or a .yml file")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--short", dest="form", action="store_const", const="short")
+    form.add_argument("--full", dest="form", action="store_const", const="full")
+    parser.add_argument("--blocks", type=int, help="number of blocks (default: the form's)")
+    parser.add_argument("--seed", type=int, help="seed of the order (default: a new one)")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the newest unfinished run of the matrix, if there is one",
+    )
+    parser.set_defaults(run=run, form=FORMS[0])
+
+
+def runs_dir() -> Path:
+    """Where run folders are: ``CROSSOVER_RUNS`` or ``runs`` in the project."""
+    from collector.runner import ROOT
+
+    return Path(os.environ.get("CROSSOVER_RUNS") or ROOT / "runs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, then print the report; raises CrossoverError."""
+    load_matrix(find_matrix(args.matrix))  # a bad matrix is told before anything starts
+    variables: dict[str, Any] = {"matrix": args.matrix, "form": args.form}
+    if args.matrix.endswith((".yml", ".yaml")):
+        variables["matrix"] = os.path.abspath(args.matrix)
+    for key in ("blocks", "seed"):
+        if getattr(args, key) is not None:
+            variables[key] = getattr(args, key)
+    folder, code = measure(variables, resume=args.resume)
+    show(folder)
+    return code
+
+
+def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
+    """Run ``benchmark.yml`` with a live line; returns the run folder and the exit code.
+
+    An interrupt restores the hosts, keeps what was measured and raises CrossoverError that says
+    how to go on.
+    """
+    from collector.runner import inventory, must, run_playbook
+
+    runs = runs_dir()
+    runs.mkdir(parents=True, exist_ok=True)
+    if resume:
+        left = unfinished(runs, load_matrix(find_matrix(variables["matrix"])).name)
+        if left is not None:
+            print(f"going on with {left.name}", file=sys.stderr)
+            variables = {**variables, "resume": left.name}
+    variables["bench_run_runs"] = str(runs)
+    variables.update(_lab_variables(inventory()))
+    progress = Progress()
+    try:
+        outcome = run_playbook("benchmark", variables, progress.on_event)
+    finally:
+        progress.close()
+    folder = progress.folder
+    if outcome.interrupted:
+        print("interrupted: putting the hosts back", file=sys.stderr)
+        run_playbook("restore")
+        told = "nothing was measured" if folder is None else f"kept in {folder}"
+        raise CrossoverError(f"run {variables['matrix']}: interrupted; {told}; --resume goes on")
+    if folder is None:
+        must(outcome, f"run {variables['matrix']}")
+        raise CrossoverError(f"run {variables['matrix']}: no run folder was made")
+    finish(folder)
+    if outcome.code:
+        for failure in outcome.failures:
+            print(failure, file=sys.stderr)
+    return folder, 1 if outcome.code else 0
+
+
+def _lab_variables(inventory: str) -> dict[str, str]:
+    """Start the embedded lab if the inventory is its own; what the plan must know of it."""
+    if not (Path(inventory) / "lab.yml").is_file():
+        return {}
+    from collector.commands.lab import start_lab
+
+    return {"lab_accelerator": start_lab().accelerator}
+
+
+def show(folder: Path) -> None:
+    """Print the report and write the page; says where both are."""
+    from collector.report import writing
+    from collector.report.loading import load_report
+
+    report = load_report(folder)
+    sys.stdout.write(writing.render_run(report, "text", None))
+    page = folder / "report.html"
+    writing.write_file(page, writing.render_run(report, "html", page))
+    plan = load_run(folder).plan
+    print(f"\nReport: {page}\nRun folder: {folder} ({plan.run_id})")
