@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from .base import Document, Failure, Reading, Status, in_order
 from .iperf3_document import read_document
-from .iperf3_json import Found, is_ours, scan
+from .iperf3_json import Found, gather_events, is_ours, scan
 from .iperf3_record import TOOL, Iperf3Result, errno_of, error_class
 from .iperf3_text import has_session, parse_text
 from .iperf_rows import has_rows_of
@@ -43,7 +43,7 @@ def parse(document: Document) -> Reading:
     reading.claimed |= found.claimed
     records: list[Iperf3Result] = []
     previous: Found | None = None
-    for one in found.found:
+    for one in gather_events(found.found):
         if previous is not None and one.text == previous.text and records:
             records[-1] = _with(records[-1], "the same document is there twice; taken once")
             previous = one

@@ -27,7 +27,8 @@ _NEXT = re.compile(r"[ \t,]*\{")
 _OURS = re.compile(
     r'"(?:bits_per_second|sum_sent|sum_received|lost_percent|jitter_ms|sender_tcp_congestion'
     r'|cpu_utilization_percent|test_start|connecting_to|iperf3?_?version|tcp_mss_default)"'
-    r'|"version"\s*:\s*"iperf|"error"\s*:\s*"(?:error - |interrupt|unable to |the )'
+    r'|"event"\s*:\s*"(?:start|interval|end|error)"|"version"\s*:\s*"iperf'
+    r'|"error"\s*:\s*"(?:error - |interrupt|unable to |the )'
 )
 
 
@@ -196,3 +197,33 @@ def _problem(document: Document, starts: list[int], begin: int, error: Exception
         f"at offset {at} {near!r} ({what})",
         "a complete JSON document of iperf3",
     )
+
+
+def gather_events(found: list[Found]) -> list[Found]:
+    """Put the lines of --json-stream (iperf 3.17 and later) together to whole documents.
+
+    Each line is ``{"event": NAME, "data": …}``; ``start`` begins a session, ``interval`` adds to
+    it, ``end`` and ``error`` belong to it. Other documents pass through.
+    """
+    result: list[Found] = []
+    session: Found | None = None
+    for one in found:
+        event, data = one.value.get("event"), one.value.get("data")
+        if not isinstance(event, str) or "data" not in one.value:
+            session = None
+            result.append(one)
+            continue
+        if session is None or event == "start":
+            session = Found({"intervals": []}, one.line, one.last_line, "", None)
+            result.append(session)
+        session.last_line = one.last_line
+        session.text += one.text
+        session.warnings += one.warnings
+        if event == "interval":
+            session.value["intervals"].append(data)
+        elif event in session.value:
+            session.warnings.append(f'the event "{event}" occurs more than once')
+            session.value[event] = Ambiguous([session.value[event], data])
+        else:
+            session.value[event] = data
+    return result

@@ -113,7 +113,8 @@ def _note(
     """Take in a line that is no row: connection, header, ruler, error, verbose facts."""
     error = _ERROR.search(text)
     facts = next((match for p in _FACTS if (match := p.search(text))), None)
-    if error or facts:
+    header = owned and _HEADER.search(text)
+    if error or facts or header:
         session = session or Session(number, number)
     if error and session:
         errno, name = errno_of(error["text"])
@@ -126,7 +127,7 @@ def _note(
     if session:
         if _REVERSE.search(text):
             session.reverse = own = True
-        elif _HEADER.search(text):
+        elif header:
             session.header = text
         elif _SEPARATOR.match(text):
             session.after_ruler = own = True

@@ -176,6 +176,38 @@ class TestJson:
         assert record.status is Status.SUSPECT
 
 
+class TestStream:
+    """--json-stream of iperf 3.17 and later: one event a line."""
+
+    def lines(self) -> list[str]:
+        whole = json.loads(data("iperf/iperf3-3.12-tcp.json"))
+        events = [("start", whole["start"]), *(("interval", i) for i in whole["intervals"])]
+        events.append(("end", whole["end"]))
+        return [json.dumps({"event": name, "data": value}) for name, value in events]
+
+    def test_events_are_one_session(self) -> None:
+        (record,) = read(iperf3, "\n".join(self.lines())).records
+        assert record.status is Status.OK
+        assert record.version == "iperf 3.12"
+        assert len(record.intervals) == 2
+        assert record.sent_bps == pytest.approx(24609697269.69232)
+        assert (record.source.line, record.source.last_line) == (1, 4)
+
+    def test_without_its_end_a_session_is_incomplete(self) -> None:
+        (record,) = read(iperf3, "\n".join(self.lines()[:-1])).records
+        assert record.status is Status.INCOMPLETE
+        assert record.throughput_bps is None
+
+    def test_an_error_event_is_a_failure(self) -> None:
+        error = json.dumps({"event": "error", "data": "error - control socket has closed"})
+        (record,) = read(iperf3, "\n".join([*self.lines()[:-1], error])).records
+        assert record.status is Status.FAILED
+        assert record.failure.error_class == "control_lost"
+
+    def test_two_sessions(self) -> None:
+        assert len(read(iperf3, "\n".join(self.lines() * 2)).records) >= 1
+
+
 class TestTextCases:
     def test_a_negative_loss_is_unknown(self) -> None:
         (record,) = read(iperf3, data("cases/25-b.txt")).records
@@ -264,6 +296,15 @@ class TestText:
         assert record.throughput_basis == "received (estimate)"
         assert record.throughput_bps == pytest.approx(1.05e6 * 0.75)
         assert record.sent_bps == 1.05e6
+
+    def test_a_quoted_table_alone(self) -> None:
+        text = (
+            "[ ID] Interval           Transfer     Bandwidth       Retr\n"
+            "[  4]   0.00-10.00  sec  1.09 GBytes   937 Mbits/sec  123             sender\n"
+            "[  4]   0.00-10.00  sec  1.09 GBytes   935 Mbits/sec                  receiver\n"
+        )
+        (record,) = read(iperf3, text).records
+        assert (record.retransmits, record.protocol, record.status) == (123, "tcp", Status.OK)
 
     def test_a_run_without_final_rows_is_incomplete(self) -> None:
         text = "\n".join(data("iperf/iperf3-3.12-tcp.txt").splitlines()[:5])
