@@ -102,6 +102,8 @@ class _PolicyReader:
         elif first == "crypto":
             once(self._seen, first, number)
             self._values["offload"] = offload(words)
+        elif first in ("proto", "level", "enc-mask"):
+            raise StateError(number, f"{first!r} outside a template", "its tmpl line first")
         elif not self._lifetime.read(number, line):
             once(self._seen, first, number)
             self._unknown.append(unknown_line(number, line))

@@ -67,6 +67,12 @@ class _StateReader:
         self._lifetime = LifetimeReader()
         self._esn: Dict[str, Optional[int]] = {}
         self._bitmap_words = 0
+        self._readers = {
+            "proto": self._identity, "replay-window": self._window, "mark": self._mark,
+            "output-mark": self._output_mark, "encap": self._encap, "coa": self._care_of,
+            "lastused": self._last_used, "crypto": self._offload, "if_id": self._if_id,
+            "tfcpad": self._tfc_pad, "dir": self._direction, "sel": self._selector,
+        }  # fmt: skip
 
     def state(self) -> State:
         number, line = self._block[0]
@@ -100,45 +106,38 @@ class _StateReader:
         return state
 
     def _line(self, number: int, line: str) -> None:
-        words = Words(number, line, self._blanked)
         first = line.split(maxsplit=1)[0]
-        stats = _STATS.fullmatch(line)
+        reader = self._readers.get(first)
+        stats = _STATS.fullmatch(line) if first == "replay-window" else None
         if stats is not None:
             once(self._seen, "stats values", number)
             self._values["replay_errors"] = ReplayErrors(*(int(item) for item in stats.groups()))
-        elif first == "stats:":
-            once(self._seen, "stats:", number)
+        elif reader is not None:
+            once(self._seen, first, number)
+            reader(Words(number, line, self._blanked))
         elif first in _ALGORITHMS:
             once(self._seen, first, number)
             try:
-                self._algorithm(words)
+                self._algorithm(Words(number, line, self._blanked))
             except StateError as error:
                 # Without the text that was found: it may be a key.
                 raise StateError(number, f"{first!r} with something else", error.wanted) from None
-        elif line.startswith("anti-replay") or first in ("seq-hi", "replay_window"):
-            self._replay_line(number, line)
-        elif _BITMAP.fullmatch(line):
-            self._bitmap_words += len(line.split())
-        elif line.startswith("security context"):
-            once(self._seen, "security context", number)
-            self._values["context"] = context(number, line)
-        elif self._lifetime.read(number, line):
-            return
-        elif not self._attribute(first, words):
+        elif not (self._other(number, line, first) or self._lifetime.read(number, line)):
             once(self._seen, first, number)
             self._unknown.append(unknown_line(number, line))
 
-    def _attribute(self, first: str, words: Words) -> bool:
-        reader = {
-            "proto": self._identity, "replay-window": self._window, "mark": self._mark,
-            "output-mark": self._output_mark, "encap": self._encap, "coa": self._care_of,
-            "lastused": self._last_used, "crypto": self._offload, "if_id": self._if_id,
-            "tfcpad": self._tfc_pad, "dir": self._direction, "sel": self._selector,
-        }.get(first)  # fmt: skip
-        if reader is None:
+    def _other(self, number: int, line: str, first: str) -> bool:
+        if first == "stats:":
+            once(self._seen, first, number)
+        elif first in ("anti-replay", "seq-hi", "replay_window"):
+            self._replay_line(number, line)
+        elif first == "security" and line.startswith("security context"):
+            once(self._seen, "security context", number)
+            self._values["context"] = context(number, line)
+        elif _BITMAP.fullmatch(line):
+            self._bitmap_words += len(line.split())
+        else:
             return False
-        once(self._seen, first, words.line)
-        reader(words)
         return True
 
     def _identity(self, words: Words) -> None:

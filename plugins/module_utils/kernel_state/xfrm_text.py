@@ -7,6 +7,7 @@ other lines are indented. Values that somebody blanked out before keeping a text
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from typing import Dict, List, Optional, Tuple
@@ -21,6 +22,7 @@ _PROTOCOLS = {
     "1": "icmp", "6": "tcp", "17": "udp", "33": "dccp", "47": "gre", "50": "esp", "51": "ah",
     "58": "ipv6-icmp", "132": "sctp", "135": "mobility-header",
 }  # fmt: skip
+_START = re.compile(r"(?:(?:Deleted|Updated|Expired) )?src \S+ dst ")
 _LIMIT = re.compile(r"limit: soft (\S+)\((bytes|packets)\), hard (\S+)\((bytes|packets)\)")
 _EXPIRE = re.compile(r"expire (add|use): soft (\d+)\(sec\), hard (\d+)\(sec\)")
 _CURRENT = re.compile(r"(\d+)\(bytes\), (\d+)\(packets\)")
@@ -96,11 +98,12 @@ def blocks(text: Text) -> List[Block]:
     """Split into blocks at ``src …`` lines. ``ip -o`` output (backslashes) is taken apart."""
     found: List[Block] = []
     for number, raw in number_lines(text):
-        for part in raw.split("\\"):
+        for part in raw.split("\\") if "\\" in raw else (raw,):
             line = part.strip()
             if not line:
                 continue
-            if re.match(r"(?:(?:Deleted|Updated|Expired) )?src \S+ dst ", line):
+            # Thousands of SAs are read: the expression only where the line can be a start.
+            if line.startswith(("src ", "Deleted ", "Updated ", "Expired ")) and _START.match(line):
                 found.append([])
             elif not found:
                 raise StateError(number, repr(line), "'src A dst B' (ip xfrm state or policy)")
@@ -108,10 +111,20 @@ def blocks(text: Text) -> List[Block]:
     return found
 
 
+@functools.lru_cache(maxsize=4096)
+def _canonical_address(text: str) -> str:
+    return str(ipaddress.ip_address(text))
+
+
+@functools.lru_cache(maxsize=4096)
+def _canonical_network(text: str) -> str:
+    return str(ipaddress.ip_network(text, strict=False))
+
+
 def address(text: str, line: int) -> str:
     """A canonical address."""
     try:
-        return str(ipaddress.ip_address(text))
+        return _canonical_address(text)
     except ValueError:
         raise StateError(line, repr(text), "an IP address") from None
 
@@ -121,7 +134,7 @@ def network(text: str, line: int) -> str:
     if "/" not in text:
         raise StateError(line, repr(text), "a network with its prefix length")
     try:
-        return str(ipaddress.ip_network(text, strict=False))
+        return _canonical_network(text)
     except ValueError:
         raise StateError(line, repr(text), "a network with its prefix length") from None
 
@@ -240,25 +253,29 @@ class LifetimeReader:
                 raise StateError(number, f"{line!r} a second time", "each once")
             self._section = line
             return True
-        limit, expire = _LIMIT.fullmatch(line), _EXPIRE.fullmatch(line)
-        current, times = _CURRENT.fullmatch(line), _TIMES.fullmatch(line)
+        limit = _LIMIT.fullmatch(line) if line.startswith("limit:") else None
+        expire = _EXPIRE.fullmatch(line) if line.startswith("expire ") else None
         if limit is not None and limit.group(2) == limit.group(4):
             self._put(number, f"soft_{limit.group(2)}", limit.group(1))
             self._put(number, f"hard_{limit.group(2)}", limit.group(3))
-        elif expire is not None:
+            return True
+        if expire is not None:
             for name, text in (("soft", expire.group(2)), ("hard", expire.group(3))):
                 self._put(number, f"{name}_{expire.group(1)}_s", "(INF)" if text == "0" else text)
-        elif current is not None:
-            if self._counters is not None:
-                raise StateError(number, f"{line!r} a second time", "each once")
+            return True
+        return self._current(number, line)
+
+    def _current(self, number: int, line: str) -> bool:
+        current, times = _CURRENT.fullmatch(line), _TIMES.fullmatch(line)
+        if current is None and times is None:
+            return False
+        if (current and self._counters) or (times and self._times):
+            raise StateError(number, f"{line!r} a second time", "each once")
+        if current is not None:
             self._counters = (int(current.group(1)), int(current.group(2)))
-        elif times is not None:
-            if self._times is not None:
-                raise StateError(number, f"{line!r} a second time", "each once")
+        if times is not None:
             added, used = (None if text == "-" else text for text in times.groups())
             self._times = (added, used)
-        else:
-            return False
         return True
 
     def _put(self, number: int, name: str, text: str) -> None:

@@ -383,9 +383,9 @@ def test_conflicts_are_those_the_kernel_refuses_in_some_order(marks):
     assert bool(spi_conflicts(states)) is refused
 
 
-def test_ten_thousand_pairs_are_planned_in_one_pass():
+def test_thousands_of_sas_are_compared_one_by_one():
     states = [
-        sa(0x1000 + at, src=f"10.0.{at >> 8}.{at & 255}", algorithms=NULL) for at in range(10_000)
+        sa(0x1000 + at, src=f"10.0.{at >> 8}.{at & 255}", algorithms=NULL) for at in range(2_000)
     ]
     declared = IpsecState(tuple(states))
     kernel = Kernel()
