@@ -6,14 +6,12 @@ import os
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from collector.errors import CrossoverError, UsageError
 from collector.published import Published
 from collector.report.csv_json import published_csv, published_json, run_csv, run_json
 from collector.report.html import html_page
-from collector.report.loading import load_report
 from collector.report.markdown import published_markdown, run_markdown
 from collector.report.model import Report
 from collector.report.run_junit import run_junit
@@ -35,32 +33,8 @@ PUBLISHED_FORMATS: dict[str, Callable[[Published], str]] = {
     "json": published_json,
 }
 
-TEXT_FILE = "report.txt"
-HTML_FILE = "report.html"
 # What a tarball holds: the tools' output, and what is needed to make sense of it.
 _PACKED = ("plan.json", "journal.jsonl", "samples.parquet", "provenance", "evidence", "raw")
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What ``write_reports`` made: the text itself, and the two files."""
-
-    text: str
-    text_file: Path
-    html_file: Path
-
-
-def write_reports(folder: str | Path) -> Written:
-    """Judge a run and write ``report.txt`` and ``report.html`` into its folder.
-
-    Raises InputError for a run that cannot be read, CrossoverError if a file cannot be written.
-    """
-    report = load_report(folder)
-    path = Path(folder)
-    text = run_text(report)
-    write_file(path / TEXT_FILE, text)
-    write_file(path / HTML_FILE, html_page(report))
-    return Written(text=text, text_file=path / TEXT_FILE, html_file=path / HTML_FILE)
 
 
 def render_run(report: Report, form: str, out: Path | None) -> str:

@@ -14,7 +14,6 @@ import pytest
 from collector.commands import published as published_command
 from collector.commands import report as report_command
 from collector.errors import CrossoverError, InputError, UsageError
-from collector.report.writing import write_reports
 
 
 def call(*argv: str) -> int:
@@ -128,10 +127,3 @@ def test_a_run_without_raw_output_has_no_tarball(tmp_path: Path) -> None:
             file.unlink()
     with pytest.raises(CrossoverError, match="raw: found no files; wanted the tools' raw output"):
         call("report", str(run), "--tarball")
-
-
-def test_both_reports_are_written_into_the_run_folder(tmp_path: Path) -> None:
-    run = build_run.build_run(tmp_path / "r", build_run.tiny())
-    written = write_reports(run)
-    assert written.text_file.read_text() == written.text
-    assert written.html_file.read_text().startswith("<!doctype html>")
