@@ -48,6 +48,7 @@ __all__ = [
     "XfrmPlan",
     "diff",
     "plan",
+    "restore",
     "validate",
 ]
 
@@ -63,18 +64,21 @@ class IpsecState:
 
 @dataclass(frozen=True)
 class Owned:
-    """What earlier runs added: inclusive ranges of reqids, SPIs, and policies without template."""
+    """What earlier runs added: inclusive ranges of reqids, SPIs, and single SAs and policies
+    (such as policies that block, which have no template and so no reqid)."""
 
     reqids: Tuple[Tuple[int, int], ...] = ()
     spis: FrozenSet[int] = frozenset()
     policies: FrozenSet[PolicyId] = frozenset()
+    states: FrozenSet[StateId] = frozenset()
 
     def _reqid(self, reqid: Optional[int]) -> bool:
         return reqid is not None and any(low <= reqid <= high for low, high in self.reqids)
 
     def has_state(self, state: State) -> bool:
         """Whether an SA is ours."""
-        return self._reqid(state.reqid) or state.spi in self.spis
+        ours = self._reqid(state.reqid) or state.spi in self.spis
+        return ours or state_id(state) in self.states
 
     def has_policy(self, policy: Policy) -> bool:
         """Whether a policy is ours; those of a socket never are."""
@@ -111,23 +115,13 @@ class XfrmPlan:
         """The text for ``ip -batch -``, one command a line. Holds keys."""
         return "".join(f"{line}\n" for line, _ in self._steps())
 
-    def rollback(self, failed_line: Optional[int] = None) -> str:
-        """The text that undoes the plan, last change first. Holds keys.
+    def rollback(self) -> str:
+        """The text that undoes the whole plan, last change first. Holds keys.
 
-        ``failed_line``: the line of :meth:`batch` (from 1) that ip refused; only those before it
-        are undone. None: all were done.
+        ``ip xfrm`` ends at the first line it refuses, so this text fits a plan that was done as a
+        whole. After a part of it, :func:`restore` says what is to be undone.
         """
-        steps = self._steps()
-        done = steps if failed_line is None else steps[: failed_line - 1]
-        return "".join(f"{undo}\n" for _, undo in reversed(done) if undo is not None)
-
-    def operation_of(self, line: int) -> Optional[Operation]:
-        """The operation that a line of :meth:`batch` (from 1) belongs to."""
-        for operation in self.operations:
-            if 0 < line <= len(operation.steps):
-                return operation
-            line -= len(operation.steps)
-        return None
+        return "".join(f"{undo}\n" for _, undo in reversed(self._steps()) if undo is not None)
 
 
 def validate(declared: IpsecState, management: Sequence[Management] = ()) -> List[str]:
@@ -178,6 +172,29 @@ def plan(present: IpsecState, declared: IpsecState, owned: Optional[Owned] = Non
         if (state.dst, state.proto, state.spi) not in taken:
             builder.delete_sa(state)
     return XfrmPlan(tuple(builder.operations), tuple(builder.irreversible))
+
+
+def restore(
+    now: IpsecState, before: IpsecState, declared: IpsecState, owned: Optional[Owned] = None
+) -> XfrmPlan:
+    """The plan that undoes an attempt to reach ``declared``, wherever it stopped.
+
+    ``now`` is read after the attempt, ``before`` was read (with its keys) before it. Which
+    operation was refused is the first one of ``plan(now, declared, owned)``.
+    """
+    mine = owned or Owned()
+    touched = Owned(
+        mine.reqids,
+        mine.spis,
+        mine.policies | {policy_id(item) for item in declared.policies},
+        mine.states | {state_id(state) for state in declared.states},
+    )
+    target = IpsecState(
+        tuple(state for state in before.states if touched.has_state(state)),
+        tuple(item for item in before.policies if touched.has_policy(item)),
+        before.keys,
+    )
+    return plan(now, target, touched)
 
 
 class _Builder:

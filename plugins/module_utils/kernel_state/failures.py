@@ -265,9 +265,13 @@ def classify_labelled_connect(text: str) -> Optional[KernelFailure]:
     return None
 
 
-def batch_failures(stderr: str) -> List[Tuple[int, KernelFailure]]:
-    """Failures of ``ip -batch``: (line of the batch from 1, failure), in order."""
-    found: List[Tuple[int, KernelFailure]] = []
+def batch_failures(stderr: str) -> List[Tuple[Optional[int], KernelFailure]]:
+    """Failures of ``ip -batch``: (line of the batch from 1, failure), in order.
+
+    The line is None for ``ip xfrm``: it ends the whole process at its first refusal, without
+    ip's "Command failed FILE:LINE"; the lines before it have been done.
+    """
+    found: List[Tuple[Optional[int], KernelFailure]] = []
     pending: Optional[KernelFailure] = None
     for line in stderr.splitlines():
         match = _BATCH_LINE.search(line)
@@ -276,4 +280,4 @@ def batch_failures(stderr: str) -> List[Tuple[int, KernelFailure]]:
             pending = None
         else:
             pending = classify_ip(line) or pending
-    return found
+    return found if pending is None else [*found, (None, pending)]

@@ -84,3 +84,11 @@ def test_batch_failures_name_their_line():
         (1, "sa_missing"),
         (3, "algorithm_not_allowed"),
     ]
+
+
+def test_ip_xfrm_ends_at_its_first_refusal_without_naming_the_line():
+    found = batch_failures("Error: Requested type not found.\n")
+    assert [(line, failure.error_class) for line, failure in found] == [
+        (None, "kernel_without_xfrm")
+    ]
+    assert batch_failures("") == []

@@ -4,7 +4,7 @@ It refuses what the kernel refuses (net/netlabel/netlabel_domainhash.c, netlabel
 net/ipv4/cipso_ipv4.c), so that a plan in the wrong order fails.
 """
 
-from plugins.module_utils.netlabel_plan import (
+from ansible_collections.crossover.lab.plugins.module_utils.netlabel_plan import (
     Doi,
     MapEntry,
     NetlabelState,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plugins.module_utils.netlabel_plan import (
+from ansible_collections.crossover.lab.plugins.module_utils.netlabel_plan import (
     Doi,
     MapEntry,
     NetlabelState,

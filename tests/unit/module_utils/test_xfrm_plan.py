@@ -1,13 +1,13 @@
 """IPsec: what is refused, and plans that arrive, rest, go back and show no key."""
 
+import contextlib
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plugins.module_utils.kernel_state.failures import batch_failures
-from plugins.module_utils.kernel_state.xfrm import (
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.xfrm import (
     Algorithm,
     Limits,
     Mark,
@@ -20,16 +20,23 @@ from plugins.module_utils.kernel_state.xfrm import (
     Vault,
     state_id,
 )
-from plugins.module_utils.kernel_state.xfrm_check import spi_conflicts
-from plugins.module_utils.kernel_state.xfrm_policy import parse_policies
-from plugins.module_utils.kernel_state.xfrm_state import parse_states
-from plugins.module_utils.xfrm_plan import (
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.xfrm_check import (
+    spi_conflicts,
+)
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.xfrm_policy import (
+    parse_policies,
+)
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.xfrm_state import (
+    parse_states,
+)
+from ansible_collections.crossover.lab.plugins.module_utils.xfrm_plan import (
     IpsecState,
     Management,
     MissingKeyError,
     Owned,
     diff,
     plan,
+    restore,
     validate,
 )
 
@@ -140,15 +147,14 @@ def test_without_the_old_key_a_rollback_says_what_it_cannot_restore():
     assert plan(blind, ipsec(sa()), OURS).operations == ()
 
 
-def test_a_refused_line_is_traced_and_only_the_lines_before_it_are_undone():
+def test_what_was_done_before_a_refused_line_is_undone():
     kernel = Kernel()
-    steps = plan(IpsecState(), ipsec(sa(), sa(0x1001), policies=[policy()]), OURS)
+    declared = ipsec(sa(), sa(0x1001), policies=[policy()])
     with pytest.raises(RefusedError):
-        kernel.run(steps.batch(), stop_at=3)
-    line, _ = batch_failures("RTNETLINK answers: Invalid argument\nCommand failed -:3\n")[0]
-    assert steps.operation_of(line).what == "policy"
-    assert steps.operation_of(99) is None
-    kernel.run(steps.rollback(line))
+        kernel.run(plan(IpsecState(), declared, OURS).batch(), stop_at=3)
+    refused = plan(read(kernel), declared, OURS).operations[0]
+    assert (refused.verb, refused.what) == ("add", "policy")
+    kernel.run(restore(read(kernel), IpsecState(), declared).batch())
     assert (kernel.sas, kernel.policies) == ({}, {})
 
 
@@ -344,17 +350,13 @@ def test_a_plan_arrives_rests_and_goes_back(first, second):
 def test_a_plan_that_stops_anywhere_goes_back(first, second, data):
     kernel = Kernel()
     kernel.run(plan(IpsecState(), first, OURS).batch())
-    before = (sorted(kernel.list_states()), sorted(kernel.list_policies()))
-    steps = plan(read(kernel), second, OURS)
-    lines = len(steps.batch().splitlines())
-    stop = data.draw(st.integers(1, lines + 1))
-    try:
-        kernel.run(steps.batch(), stop_at=stop)
-    except RefusedError:
-        kernel.run(steps.rollback(stop))
-    else:
-        kernel.run(steps.rollback())
-    assert (sorted(kernel.list_states()), sorted(kernel.list_policies())) == before
+    before, seen = read(kernel), (sorted(kernel.list_states()), sorted(kernel.list_policies()))
+    batch = plan(before, second, OURS).batch()
+    stop = data.draw(st.integers(1, len(batch.splitlines()) + 1))
+    with contextlib.suppress(RefusedError):
+        kernel.run(batch, stop_at=stop)
+    kernel.run(restore(read(kernel), before, second, OURS).batch())
+    assert (sorted(kernel.list_states()), sorted(kernel.list_policies())) == seen
 
 
 @settings(deadline=None)
