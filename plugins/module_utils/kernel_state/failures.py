@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
+from .errors import KEYS_HIDDEN, redact
+
 
 @dataclass(frozen=True)
 class KernelFailure:
@@ -204,7 +206,9 @@ def classify_ip(line: str) -> Optional[KernelFailure]:
     match = _ERROR_LINE.search(line)
     if match is None:
         return None
-    text = match.group("text")
+    text = redact(match.group("text"))
+    if "ALGO-KEYMAT" in text:  # ip quotes the key that it does not like, in any form
+        text = re.sub(r'"[^"]*"', f'"{KEYS_HIDDEN}"', text)
     for pattern, error_class, hint in _EXTACK:
         if pattern.search(text):
             return KernelFailure("ip", error_class, text, None, None, hint)

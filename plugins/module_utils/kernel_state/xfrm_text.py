@@ -309,7 +309,7 @@ def once(seen: Dict[str, int], name: str, number: int) -> None:
 
 def unknown_line(number: int, line: str) -> str:
     """A line of an attribute that is newer than this reader; other text is an error."""
-    if not re.match(r"[a-z][a-z0-9_-]+[: ]\s*\S", line):
+    if not re.match(r"(?![0-9a-f]{4,}\b)[a-z][a-z0-9_-]+[: ]\s*\S", line):
         # Not quoted: it may be the rest of a key whose line was broken.
         raise StateError(number, "a line that is no attribute", "an attribute of an SA or policy")
     return redact(line)

@@ -92,3 +92,10 @@ def test_ip_xfrm_ends_at_its_first_refusal_without_naming_the_line():
         (None, "kernel_without_xfrm")
     ]
     assert batch_failures("") == []
+
+
+def test_a_key_that_ip_quotes_in_its_refusal_is_hidden():
+    for key in ("0x0102030405060708090a", "not a key", "0123456789012345"):
+        found = classify(f'Error: argument "{key}" is wrong: ALGO-KEYMAT value is invalid')
+        assert found.error_class == "iproute_usage"
+        assert key not in repr(found)

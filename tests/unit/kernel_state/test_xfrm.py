@@ -127,6 +127,7 @@ def test_no_key_survives_but_in_a_vault():
         (KEY, f"{KEY[:20]}\n{KEY[20:]}"),
         (KEY, KEY[2:]),
         (f"{KEY} 128", KEY),
+        (KEY, f"{KEY[:20]}\nabcdef0011 128"),
         ("aead", "aed"),
         (f" {KEY}", f" {KEY} {KEY}"),
     ],
