@@ -16,8 +16,8 @@ from typing import Any, Dict, List, Optional, Tuple
 from . import guard
 from .cipso_declared import DeclarationError, read_declaration
 from .cipso_host import (
-    RECORD,
     CipsoError,
+    Host,
     apply_commands,
     read_items,
     read_record,
@@ -83,16 +83,16 @@ class Change:
         }
 
 
-def prepare(parameters: Mapping[str, Any]) -> Change:
+def prepare(parameters: Mapping[str, Any], host: Host) -> Change:
     """Read the host and plan. Nothing is changed.
 
     Raises :class:`DeclarationError` for what is declared wrongly, :class:`CipsoError` and
     :class:`~.guard.GuardError` for what the host refuses.
     """
-    waited = guard.settle()
+    waited = guard.settle(host.guards)
     present_wanted = parameters["state"] == "present"
     declared, sysctls = read_declaration(parameters if present_wanted else {})
-    record_text, record = read_record()
+    record_text, record = read_record(host.record)
     exclusive = bool(parameters["exclusive"])
     unlabelled = (
         declared.unlabelled is not None
@@ -101,15 +101,15 @@ def prepare(parameters: Mapping[str, Any]) -> Change:
     )
     calipso = any(doi.protocol == "calipso" for doi in declared.dois) or exclusive
     calipso = calipso or any(key[:2] == (DOI, "calipso") for key in record)
-    present = read_items(unlabelled, calipso)
+    present = read_items(unlabelled, calipso, host)
     resolved = resolve(present, record, items_of(canonical(declared), sysctls), exclusive)
     warnings = list(waited)
     if present_wanted:
         management, contexts = _management(parameters.get("management"))
         checked = check(declared, resolved.target, management, os.uname().release)
         if checked.errors:
-            raise DeclarationError("; ".join(checked.errors))
-        warnings += checked.warnings
+            raise DeclarationError("; ".join(_in_module_words(text) for text in checked.errors))
+        warnings += (_in_module_words(text) for text in checked.warnings)
         if any(key[0] in (DOI, STATIC) for key in resolved.target):
             _check_selinux(contexts)
     return Change(
@@ -128,6 +128,17 @@ def prepare(parameters: Mapping[str, Any]) -> Change:
         unlabelled=unlabelled,
         calipso=calipso,
     )
+
+
+def _in_module_words(text: str) -> str:
+    """The review speaks of the kernel's terms, the module's options have the user's."""
+    for theirs, ours in (
+        (".kind:", ".type:"),
+        ("use kind ", "use type "),
+        (".selector:", ".address:"),
+    ):
+        text = text.replace(theirs, ours)
+    return text
 
 
 def _management(given: Optional[List[str]]) -> Tuple[List[str], Tuple[str, ...]]:
@@ -150,7 +161,7 @@ def _check_selinux(contexts: Tuple[str, ...]) -> None:
         )
 
 
-def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
+def carry_out(change: Change, request: Mapping[str, Any], host: Host) -> Dict[str, Any]:
     """Apply the change as one step and read it back; the module's result.
 
     Raises :class:`UndoneError` after a failure half-way, :class:`~.guard.GuardError` when no
@@ -159,21 +170,27 @@ def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
     result = change.result()
     if not result["changed"]:
         if change.record_before != change.record_after:
-            write_record(change.record_after)
+            write_record(change.record_after, host.record)
         return result
     token = request.get("token") or secrets.token_hex(6)
     timeout = request.get("timeout") or guard.DEFAULT_TIMEOUT_S
     operations = rollback_operations(
-        change.present, change.target, str(RECORD), change.record_before
+        change.present,
+        change.target,
+        str(host.record),
+        change.record_before,
+        str(host.sysctls),
     )
     risky = bool(change.commands)
-    start = guard.arm if risky else guard.prepare
-    armed = start(token, timeout, operations)
+    if risky:
+        armed = guard.arm(token, timeout, operations, host.guards, host.systemd)
+    else:
+        armed = guard.prepare(token, timeout, operations, host.guards)
     try:
-        write_record(change.record_after)
-        write_sysctls(change.sysctls)
-        apply_commands(change.commands)
-        found = read_items(change.unlabelled, change.calipso)
+        write_record(change.record_after, host.record)
+        write_sysctls(change.sysctls, host.sysctls)
+        apply_commands(change.commands, host.runner)
+        found = read_items(change.unlabelled, change.calipso, host)
         wrong = changed_keys(found, change.target)
         if wrong:
             raise CipsoError("; ".join(_mismatch(key, found, change.target) for key in wrong))

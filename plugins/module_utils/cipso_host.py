@@ -22,16 +22,14 @@ from .cipso_items import (
     is_doi_deletion,
     items_of,
     load_record,
-    sysctl_path,
 )
+from .guard import GUARD_FOLDER, SYSTEMD
 from .kernel_state.errors import StateError
 from .kernel_state.failures import classify_netlabelctl
 from .kernel_state.netlabel import Doi, parse_doi, parse_doi_list, parse_unlabelled
 from .kernel_state.netlabel_map import parse_map
 from .netlabel_plan import Argv, NetlabelState
 
-# In memory like the kernel's configuration, so that a reboot forgets both together.
-RECORD = Path("/run/crossover/cipso.json")
 COMMAND_LIMIT_S = 20
 SEARCH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 
@@ -74,6 +72,20 @@ def run(argv: Sequence[str]) -> Finished:
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
+@dataclass(frozen=True)
+class Host:
+    """Where things are on a host, and what runs its commands.
+
+    The record is in memory like the kernel's configuration, so that a reboot forgets both.
+    """
+
+    runner: Runner = run
+    record: Path = Path("/run/crossover/cipso.json")
+    sysctls: Path = Path("/proc/sys/net/ipv4")
+    guards: Path = GUARD_FOLDER
+    systemd: Path = SYSTEMD
+
+
 def _short(argv: Iterable[str]) -> str:
     text = " ".join(argv)
     return text if len(text) <= 120 else text[:117] + "..."
@@ -106,7 +118,7 @@ def _listing(argv: Sequence[str], runner: Runner) -> str:
     return done.out
 
 
-def read_netlabel(unlabelled: bool, calipso: bool, runner: Runner = run) -> NetlabelState:
+def read_netlabel(unlabelled: bool, calipso: bool, runner: Runner) -> NetlabelState:
     """The kernel's NetLabel configuration, networks in canonical form.
 
     Each listing costs a process, so unlabelled handling and CALIPSO are read only when asked
@@ -134,12 +146,12 @@ def read_netlabel(unlabelled: bool, calipso: bool, runner: Runner = run) -> Netl
     return canonical(NetlabelState(tuple(dois), maps, found))
 
 
-def read_sysctls() -> Dict[str, int]:
+def read_sysctls(folder: Path) -> Dict[str, int]:
     """Those of CIPSO's parameters that this kernel has."""
     found: Dict[str, int] = {}
     for name in SYSCTLS:
         try:
-            found[name] = int(Path(sysctl_path(name)).read_text())
+            found[name] = int((folder / name).read_text())
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
@@ -147,12 +159,13 @@ def read_sysctls() -> Dict[str, int]:
     return found
 
 
-def read_items(unlabelled: bool, calipso: bool, runner: Runner = run) -> Items:
+def read_items(unlabelled: bool, calipso: bool, host: Host) -> Items:
     """Everything the module manages, as it is now."""
-    return items_of(read_netlabel(unlabelled, calipso, runner), read_sysctls())
+    netlabel = read_netlabel(unlabelled, calipso, host.runner)
+    return items_of(netlabel, read_sysctls(host.sysctls))
 
 
-def read_record(path: Path = RECORD) -> Tuple[str, Items]:
+def read_record(path: Path) -> Tuple[str, Items]:
     """The record as text (empty: none) and items. Raises :class:`CipsoError`."""
     try:
         text = path.read_text() if path.exists() else ""
@@ -164,7 +177,7 @@ def read_record(path: Path = RECORD) -> Tuple[str, Items]:
 # --- writing ----------------------------------------------------------------------------------
 
 
-def write_record(text: str, path: Path = RECORD) -> None:
+def write_record(text: str, path: Path) -> None:
     """Replace the record as a whole; empty text removes it."""
     if not text:
         path.unlink(missing_ok=True)
@@ -176,10 +189,10 @@ def write_record(text: str, path: Path = RECORD) -> None:
     os.replace(new, path)
 
 
-def write_sysctls(wanted: Mapping[str, int]) -> None:
+def write_sysctls(wanted: Mapping[str, int], folder: Path) -> None:
     """Write parameters. Raises :class:`CipsoError` for one that this kernel does not have."""
     for name, value in wanted.items():
-        path = Path(sysctl_path(name))
+        path = folder / name
         if not path.exists():
             raise CipsoError(
                 f"net.ipv4.{name}: this kernel has no such parameter; wanted one with "
@@ -193,7 +206,7 @@ def write_sysctls(wanted: Mapping[str, int]) -> None:
 
 def apply_commands(
     commands: Sequence[Argv],
-    runner: Runner = run,
+    runner: Runner,
     pause: Callable[[float], Any] = time.sleep,
 ) -> None:
     """Run commands in order, and stop with :class:`CipsoError` at the first that fails.

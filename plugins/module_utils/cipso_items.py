@@ -159,7 +159,11 @@ def changed_keys(present: Mapping[Key, Any], target: Mapping[Key, Any]) -> List[
 
 
 def rollback_operations(
-    present: Mapping[Key, Any], target: Mapping[Key, Any], record_path: str, record_text: str
+    present: Mapping[Key, Any],
+    target: Mapping[Key, Any],
+    record_path: str,
+    record_text: str,
+    sysctl_folder: str,
 ) -> Tuple[Operation, ...]:
     """Operations that lead back to ``present`` from wherever the change was interrupted.
 
@@ -178,7 +182,7 @@ def rollback_operations(
     before = {key: present[key] for key in touched if key in present}
     after = {key: target[key] for key in touched if key in target}
     operations: List[Operation] = [
-        WriteFile(sysctl_path(key[1]), f"{value}\n")
+        WriteFile(f"{sysctl_folder}/{key[1]}", f"{value}\n")
         for key, value in before.items()
         if key[0] == SYSCTL
     ]
@@ -213,11 +217,6 @@ def is_doi_deletion(argv: Iterable[str]) -> bool:
     """Whether the command deletes a DOI."""
     words = tuple(argv)
     return words[1:2] in (("cipso",), ("calipso",)) and words[2:3] == ("del",)
-
-
-def sysctl_path(name: str) -> str:
-    """The kernel's file of a parameter."""
-    return f"/proc/sys/net/ipv4/{name}"
 
 
 # --- the record -------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from typing import Dict, List, Optional, Tuple, Union
 GUARD_FOLDER = Path("/run/crossover/guard")
 SYSTEMD = Path("/run/systemd/system")
 UNIT_PREFIX = "crossover-guard-"
+SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEFAULT_TIMEOUT_S = 30
 LEAST_TIMEOUT_S = 3
 MOST_TIMEOUT_S = 3600
@@ -112,7 +113,7 @@ _SCRIPT = """\
 #!/bin/sh
 # Undoes a change that may have cut the management connection.
 # Arguments: rollback (the timer's), disarm and collect (the controller's).
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+PATH={search}
 LC_ALL=C
 export PATH LC_ALL
 umask 077
@@ -193,7 +194,9 @@ def render(folder: Path, unit: str, operations: Sequence[Operation]) -> str:
     for index, operation in enumerate(operations):
         body += _rendered(operation, f"operation_{index}")
     indented = "\n".join(f"    {line}" for line in body)
-    return _SCRIPT.format(folder=shlex.quote(str(folder)), unit=shlex.quote(unit), body=indented)
+    return _SCRIPT.format(
+        search=SEARCH, folder=shlex.quote(str(folder)), unit=shlex.quote(unit), body=indented
+    )
 
 
 def _rendered(operation: Operation, function: str) -> List[str]:
@@ -272,7 +275,7 @@ def arm(
 
     Raises :class:`GuardError`, and then nothing is armed.
     """
-    runner = shutil.which("systemd-run")
+    runner = shutil.which("systemd-run", path=SEARCH)
     if runner is None or not systemd.is_dir():
         raise GuardError(
             "guard: this host has no running systemd with systemd-run; wanted one, because the "

@@ -211,9 +211,10 @@ undone:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.crossover.lab.plugins.module_utils import cipso_apply, guard
 from ansible_collections.crossover.lab.plugins.module_utils.cipso_declared import DeclarationError
-from ansible_collections.crossover.lab.plugins.module_utils.cipso_host import CipsoError
+from ansible_collections.crossover.lab.plugins.module_utils.cipso_host import CipsoError, Host
 
 ARGUMENTS = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -287,12 +288,13 @@ def main() -> None:
     """Entry point of the module."""
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     try:
-        change = cipso_apply.prepare(module.params)
+        host = Host()
+        change = cipso_apply.prepare(module.params, host)
         for text in change.warnings:
             module.warn(text)
         if module.check_mode:
             module.exit_json(**change.result())
-        module.exit_json(**cipso_apply.carry_out(change, module.params["guard"] or {}))
+        module.exit_json(**cipso_apply.carry_out(change, module.params["guard"] or {}, host))
     except cipso_apply.UndoneError as error:
         module.fail_json(msg=str(error), undone=not error.left, left=list(error.left), guard=None)
     except (DeclarationError, CipsoError, guard.GuardError) as error:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
+
 from ansible_collections.crossover.lab.plugins.module_utils import guard
 from ansible_collections.crossover.lab.plugins.plugin_utils.new_connection import (
     Answer,
@@ -56,6 +57,7 @@ class Confirmation:
         token: str,
         timeout: int,
         ask: Ask,
+        *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
