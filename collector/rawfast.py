@@ -1,7 +1,8 @@
-"""The short way through raw netperf output: strict, for the form that Crossover itself asks for.
+"""The short way through raw netperf output: strict, for the forms that come by the thousand.
 
-A file is taken only if every byte of it is ``NAME=VALUE`` lines of known selectors, each once and
-each in the form netperf prints, and if nothing about it could make the parser doubt the result.
+A file is taken only if every byte of it is either ``NAME=VALUE`` lines of known selectors, each
+once and in the form netperf prints (what Crossover itself asks for), or one plain classic table of
+a stream or request/response test, and if nothing about it could make the parser doubt the result.
 Everything else, and every doubt, is ``None``: the caller then reads the file with the parser
 (collector.parsers.netperf), whose answer is the same by definition. A test holds the two together.
 """
@@ -40,6 +41,36 @@ _KINDS = {b"Send": "STREAM", b"Recv": "MAERTS", b"Receive": "MAERTS", b"Send|Rec
 # The parser doubts a result whose figures make less than 0.9 CPUs; asking for more than that here
 # leaves every borderline to it.
 _CPUS = 0.95
+
+_HOST = r"[0-9A-Za-z_.:-]+"
+_END = rf"{_HOST} \((?:{_HOST})?\) port [0-9]+ AF_INET6?"
+_BANNER = (
+    r"MIGRATED (TCP STREAM|TCP MAERTS|TCP REQUEST/RESPONSE|UDP REQUEST/RESPONSE) TEST"
+    rf" from {_END} to {_END}(?: : (?:nodelay|histogram|demo|cpu bind|first burst [0-9]+))* *\n"
+)
+_RATE = r"([0-9]+\.[0-9]{2})"
+
+
+def _table(*lines: str) -> str:
+    """A pattern for lines of words, each line with any blanks around it."""
+    return "".join(" *" + re.sub(" +", " +", line) + r" *\n" for line in lines)
+
+
+_STREAM_TABLE = _table(
+    "Recv Send Send", "Socket Socket Message Elapsed", "Size Size Size Time Throughput",
+    r"bytes bytes bytes secs\. (10\^6bits)/sec", "",
+    rf"[0-9]+ [0-9]+ [0-9]+ [0-9]+\.[0-9]{{2}} {_RATE}",
+)  # fmt: skip
+_REQUEST_TABLE = _table(
+    "Local /Remote", r"Socket Size Request Resp\. Elapsed Trans\.",
+    "Send Recv Size Size Time Rate", r"bytes Bytes bytes bytes secs\. per sec", "",
+    rf"[0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+\.[0-9]{{2}} {_RATE}", "[0-9]+ [0-9]+",
+)  # fmt: skip
+_CLASSIC = re.compile(f"{_BANNER}(?:{_STREAM_TABLE}|{_REQUEST_TABLE})".encode())
+_CLASSIC_NAMES = {
+    b"TCP STREAM": "TCP_STREAM", b"TCP MAERTS": "TCP_MAERTS",
+    b"TCP REQUEST/RESPONSE": "TCP_RR", b"UDP REQUEST/RESPONSE": "UDP_RR",
+}  # fmt: skip
 
 
 @lru_cache(maxsize=64)
@@ -88,6 +119,8 @@ class FastReader:
 
     def read(self, data: bytes) -> Measured | None:
         """The result of a whole file, or None for the parser to decide."""
+        if data.startswith(b"MIGRATED "):
+            return _classic(data)
         match = self._pattern.fullmatch(data) if self._pattern is not None else None
         if match is None:
             keys = tuple(_KEYS.findall(data))
@@ -98,6 +131,21 @@ class FastReader:
             self._pattern, self._at = pattern, _places(keys)
         groups = match.groups()
         return _judge([None if place is None else groups[place] for place in self._at])
+
+
+def _classic(data: bytes) -> Measured | None:
+    """The result of a plain classic table without a confidence interval, or None."""
+    match = _CLASSIC.fullmatch(data)
+    if match is None:
+        return None
+    name, unit, throughput, transactions = match.groups()
+    test = _CLASSIC_NAMES[name]
+    rate = float(throughput or transactions)
+    if rate <= 0 or test.endswith("_RR") is (unit is not None):
+        return None
+    if unit is None:
+        return Measured(test, "1/s", rate, None)
+    return Measured(test, "bit/s", rate * 1e6, None)
 
 
 def _judge(values: list[bytes | None]) -> Measured | None:
