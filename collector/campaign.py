@@ -177,12 +177,11 @@ def record(
     group: Mapping[str, Any],
     event: str,
     hosts: Mapping[str, Any],
-    reason: str,
 ) -> dict[str, str]:
-    """Write what happened. ``event``: begin, measured, failed (of a group), provenance, end.
+    """Write what happened. ``event``: begin, measured (of a group), provenance, end.
 
     ``hosts`` holds, by event: for ``measured`` the keys client, server (module results) and
-    in_force (what each host read back); for ``provenance`` each host's document.
+    cipso (what that module returned on each host); for ``provenance`` each host's document.
     """
     folder = Path(run_folder)
     if event == "begin":
@@ -194,8 +193,6 @@ def record(
             arm=group["arm"],
             cells=group["cells"],
         )
-    elif event == "failed":
-        record_failure(folder, group["block"], group["cells"], reason)
     elif event == "provenance":
         for name, document in hosts.items():
             write_json(folder / "provenance" / f"{name}.json", document)
@@ -216,7 +213,7 @@ def _record_measured(
         server,
         group["client_address"],
         group["server_address"],
-        hosts["in_force"],
+        hosts["cipso"],
         int(group["mtu"]),
     )
     return record_group(
@@ -229,6 +226,19 @@ def _record_measured(
         {"client": client["identity"], "server": server["identity"]},
         group["expected_mss"],
     )
+
+
+def give_up_group(folder: Path, reason: str) -> bool:
+    """Record the group that was begun last and never ended as failed; False if there is none."""
+    run = load_run(folder)
+    done = journal.finished(run.journal)
+    for event in reversed(run.journal):
+        if event.event == "group" and event.block is not None:
+            left = [cell for cell in event.details["cells"] if (cell, event.block) not in done]
+            if left:
+                record_failure(folder, event.block, left, reason)
+            return bool(left)
+    return False
 
 
 def finish(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from collector import proof_cipso
@@ -21,18 +21,16 @@ def prove(
     peer: Mapping[str, Any],
     client: str,
     server: str,
-    in_force: Sequence[Mapping[str, Any]],
+    applied: Mapping[str, Mapping[str, Any]],
     mtu: int = MTU,
 ) -> list[Finding]:
     """Hold a configuration's declaration against what was observed at both ends.
 
     ``measured`` and ``peer`` are what the modules ``bench_measure`` and ``bench_peer`` returned;
-    ``client`` and ``server`` the addresses; ``in_force`` what each host read back after applying.
+    ``client`` and ``server`` the addresses; ``applied`` what the module ``cipso`` returned on each
+    host.
     """
-    findings = [
-        Finding(f"kernel state of {item['host']}", "as declared", str(item["found"]), item["ok"])
-        for item in in_force
-    ]
+    findings = proof_cipso.check_state(subjects, applied)
     seen = measured["probe"]
     if "error" in seen:
         findings.append(Finding("connection of the probe", "made", str(seen["error"]), False))

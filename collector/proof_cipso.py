@@ -16,7 +16,11 @@ from collector.kernel_state.cipso_option import (
     udp_payload_for,
 )
 from collector.kernel_state.context import LabelError, format_level, low_level, parse_context
-from collector.matrix_labels import labelled_doi
+from collector.kernel_state.netlabel import Doi
+from collector.kernel_state.netlabel_check import review
+from collector.kernel_state.netlabel_declared import declared_state
+from collector.kernel_state.netlabel_map import describe
+from collector.matrix_labels import labelled_doi, netlabel_state
 from collector.packets import Packet, cipso_option
 
 TCP, UDP = 6, 17
@@ -47,6 +51,40 @@ def payload_that_fits(subjects: Mapping[str, Any], mtu: int) -> int:
     return udp_payload_for(
         subjects["label"], labelled_doi(cipso), mtu=mtu, rbm_optfmt=_optfmt(cipso)
     )
+
+
+def _number(doi: Doi) -> tuple[str, int]:
+    return doi.protocol, doi.number
+
+
+def check_state(
+    subjects: Mapping[str, Any], applied: Mapping[str, Mapping[str, Any]]
+) -> list[Finding]:
+    """What each host's kernel was read back to have, against the declaration.
+
+    ``applied`` holds, by host, what the module ``cipso`` returned.
+    """
+    cipso = subjects["cipso"]
+    wanted = review(netlabel_state(cipso)).state
+    findings = []
+    for host, result in applied.items():
+        state = result["state"]
+        differences = []
+        present = declared_state(state["dois"], None).dois
+        if sorted(present, key=_number) != sorted(wanted.dois, key=_number):
+            differences.append(f"DOIs {[item['number'] for item in state['dois']]}")
+        maps = sorted(describe(entry) for entry in wanted.maps)
+        if sorted(state["maps"]) != maps:
+            differences.append(f"maps {state['maps']}, wanted {maps}")
+        for key, value in (cipso.get("sysctls") or {}).items():
+            found = state.get("sysctls", {}).get(key)
+            if str(found) != str(value):
+                differences.append(f"net.ipv4.{key} wanted {value}, is {found}")
+        text = "; ".join(differences) or "as declared"
+        findings.append(
+            Finding(f"kernel state of the {host}", "as declared", text, not differences)
+        )
+    return findings
 
 
 def show_option(option: bytes | None) -> str:
@@ -92,8 +130,8 @@ def check_packets(
 def _level_of(label: str | None) -> str | None:
     if label is None:
         return None
-    level = parse_context(label).level
-    return None if level is None else format_level(*low_level(level))
+    found = parse_context(label).range
+    return None if found is None else format_level(*low_level(found))
 
 
 def check_probe(subjects: Mapping[str, Any], seen: Mapping[str, Any], mtu: int) -> list[Finding]:
@@ -103,7 +141,7 @@ def check_probe(subjects: Mapping[str, Any], seen: Mapping[str, Any], mtu: int) 
     for key, what in (("label", "label of the client"), ("server_label", "label of the server")):
         if label is not None:
             found = seen.get(key)
-            exact = found is not None and parse_context(found).level == label
+            exact = found is not None and parse_context(found).range == label
             findings.append(Finding(what, f"level {label}", str(found), exact))
     peers = (("server_peer_label", "peer label at the server"), ("peer_label", "at the client"))
     labelled = expected_option(subjects) is not None

@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.campaign import finish, find_matrix, unfinished
+from collector.campaign import find_matrix, finish, give_up_group, unfinished
 from collector.errors import CrossoverError
 from collector.matrix import FORMS, load_matrix
 from collector.progress import Progress
 from collector.runfolder import load_run
 
-INTERRUPTED = 130
+# Groups that may fail before a run is given up: then the trouble is not one group's.
+MOST_FAILURES = 3
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -78,24 +79,31 @@ def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
     variables["bench_run_runs"] = str(runs)
     variables.update(_lab_variables(inventory()))
     progress = Progress()
-    try:
-        outcome = run_playbook("benchmark", variables, progress.on_event)
-    finally:
-        progress.close()
-    folder = progress.folder
-    if outcome.interrupted:
-        print("interrupted: putting the hosts back", file=sys.stderr)
-        run_playbook("restore")
-        told = "nothing was measured" if folder is None else f"kept in {folder}"
-        raise CrossoverError(f"run {variables['matrix']}: interrupted; {told}; --resume goes on")
-    if folder is None:
-        must(outcome, f"run {variables['matrix']}")
-        raise CrossoverError(f"run {variables['matrix']}: no run folder was made")
+    failures = 0
+    while True:
+        try:
+            outcome = run_playbook("benchmark", variables, progress.on_event)
+        finally:
+            progress.close()
+        folder = progress.folder
+        if outcome.interrupted:
+            print("interrupted: putting the hosts back", file=sys.stderr)
+            run_playbook("restore")
+            told = "nothing was measured" if folder is None else f"kept in {folder}"
+            raise CrossoverError(f"run {variables['matrix']}: interrupted; {told}; --resume goes on")
+        if folder is None:
+            must(outcome, f"run {variables['matrix']}")
+            raise CrossoverError(f"run {variables['matrix']}: no run folder was made")
+        if not outcome.code:
+            break
+        reason = outcome.failures[0] if outcome.failures else "the playbook failed"
+        print(reason, file=sys.stderr)
+        failures += 1
+        if not give_up_group(folder, reason) or failures == MOST_FAILURES:
+            break
+        variables = {**variables, "resume": folder.name}
     finish(folder)
-    if outcome.code:
-        for failure in outcome.failures:
-            print(failure, file=sys.stderr)
-    return folder, 1 if outcome.code else 0
+    return folder, 1 if failures else 0
 
 
 def _lab_variables(inventory: str) -> dict[str, str]:

@@ -62,10 +62,28 @@ def read(document: Document, tool: str | None = None) -> Reading:
         whole.problems.extend(p for p in part.problems if p.line not in others)
         whole.claimed |= part.claimed
     whole.records = in_order(whole.records)
+    whole.problems.extend(_unreadable_bytes(document, whole))
     whole.problems = sorted(set(whole.problems), key=lambda problem: (problem.line, str(problem)))
     if not whole.records and not whole.problems:
         whole.problems.append(_nothing(document, tool))
     return whole
+
+
+def _unreadable_bytes(document: Document, whole: Reading) -> list[Problem]:
+    """Lines within results that hold bytes which are no text: a figure may be missing there."""
+    used = set(whole.claimed)
+    for record in whole.records:
+        used.update(range(record.source.line, record.source.last_line + 1))
+    return [
+        Problem(
+            document.file,
+            line.number,
+            f"bytes that are no text in {shown(line.text)}",
+            "text in UTF-8",
+        )
+        for line in document.lines
+        if "\ufffd" in line.text and line.number in used
+    ]
 
 
 def _nothing(document: Document, tool: str | None) -> Problem:

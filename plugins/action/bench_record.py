@@ -28,11 +28,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "group": {"type": "dict", "required": True},
                 "event": {
                     "type": "str",
-                    "choices": ["begin", "measured", "failed", "provenance", "end"],
+                    "choices": ["begin", "measured", "provenance", "end"],
                     "required": True,
                 },
                 "hosts": {"type": "dict", "default": {}},
-                "reason": {"type": "str", "default": ""},
             }
         )
         try:

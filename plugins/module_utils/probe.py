@@ -41,7 +41,8 @@ def own_label():
 def peer_label(connection):
     """The label that the socket reports for its peer, None when it reports none."""
     try:
-        return connection.getsockopt(socket.SOL_SOCKET, SO_PEERSEC, 4096).rstrip(b"\0").decode()
+        # Python's getsockopt takes no buffer above 1024 bytes.
+        return connection.getsockopt(socket.SOL_SOCKET, SO_PEERSEC, 1024).rstrip(b"\0").decode()
     except OSError:
         return None
 

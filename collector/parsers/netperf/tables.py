@@ -301,7 +301,9 @@ def _note(behind: list[_Word], table: Table, row: str, wanted: str) -> int:
         word = behind[at]
         if pair and word.line != first.line and at + 1 < len(behind) and behind[at - 1].last:
             two = (word.text, behind[at + 1].text)
-            if all(re.fullmatch(r"[0-9]+", text) for text in two):
+            third = behind[at + 2].text if at + 2 < len(behind) else ""
+            # A third number makes it a first row: the line has been doubled.
+            if all(map(str.isdecimal, two)) and not third[:1].isdecimal():
                 for column, text in zip(pair, two, strict=True):
                     table.values[column], table.printed[column] = int(text), text
                 pair, at = (), at + 2

@@ -19,6 +19,7 @@ from .topology import MANAGEMENT_DEVICE, Topology, mac_address
 
 BINARY = "qemu-system-x86_64"
 MANAGEMENT_ADDRESS = "10.0.2.15/24"  # what QEMU's user network forwards to
+TRANSLATION_MIB = 256
 CPU_MODEL = {"kvm": "host", "tcg": "max"}
 
 
@@ -94,7 +95,8 @@ def command(
     ``restore`` names a saved state to go on from."""
     mac = mac_address(lab, node, MANAGEMENT_DEVICE)
     argv = [BINARY, "-name", f"crossover-{lab}-{node}", "-nodefaults", "-no-user-config"]
-    thread = ",thread=multi" if machine.accelerator == "tcg" else ""
+    # By default QEMU takes a gigabyte for translated code, which small guests never fill.
+    thread = f",thread=multi,tb-size={TRANSLATION_MIB}" if machine.accelerator == "tcg" else ""
     argv += ["-accel", f"{machine.accelerator}{thread}", "-cpu", CPU_MODEL[machine.accelerator]]
     argv += ["-m", str(machine.memory_mib), "-smp", str(machine.cpus), "-display", "none"]
     argv += ["-serial", f"file:{files.console}", "-pidfile", str(files.pid)]
