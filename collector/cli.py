@@ -22,6 +22,7 @@ COMMANDS = (
     "history",
     "query",
     "parse",
+    "collect",
     "published",
     "doctor",
 )

@@ -25,8 +25,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "compare",
         help="judge NEW against BASE, cell by cell, with an exit code for a gate",
-        description="BASE and NEW are run folders, RUN:CONFIGURATION, RUN@KERNEL, or both"
-        " (RUN:CONFIGURATION@KERNEL). With --published: NAME and RUN.",
+        description="BASE and NEW are run folders, RUN:CONFIGURATION, RUN@KERNEL, or both\n"
+        "(RUN:CONFIGURATION@KERNEL). With --published NAME: one run folder.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
