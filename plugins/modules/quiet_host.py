@@ -62,6 +62,11 @@ options:
     type: list
     elements: str
     default: []
+  units_masked:
+    description: Units that are stopped and cannot be started until the next boot.
+    type: list
+    elements: str
+    default: []
   modules_absent:
     description: Kernel modules that are not loaded, for example C(nf_conntrack).
     type: list
@@ -150,6 +155,7 @@ def main() -> None:
             "governor": {"type": "str"},
             "boost": {"type": "bool"},
             "units_stopped": {"type": "list", "elements": "str", "default": []},
+            "units_masked": {"type": "list", "elements": "str", "default": []},
             "modules_absent": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
@@ -228,18 +229,14 @@ def _end(server: Server, timeout_s: float) -> None:
 
 
 def _signal(pid: int, number: int) -> None:
-    try:
+    with suppress(ProcessLookupError):  # it ended between the look and the signal
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # it ended between the look and the signal
 
 
 def _reap(pid: int) -> None:
     """Under a resident interpreter the server is a child of ours and would stay a zombie."""
-    try:
+    with suppress(ChildProcessError):  # somebody else's child
         os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        pass  # somebody else's child
 
 
 def wait_free(server: Server, timeout_s: float) -> None:

@@ -1,7 +1,8 @@
 """What keeps a measured host quiet, as settings by key.
 
 Keys: ``offload DEV NAME``, ``ring DEV NAME``, ``channels DEV NAME``, ``coalescing DEV NAME``,
-``irq NUMBER DEV``, ``governor POLICY``, ``boost``, ``unit NAME`` and ``module NAME``.
+``irq NUMBER DEV``, ``governor POLICY``, ``boost``, ``unit NAME``, ``mask NAME`` and
+``module NAME``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,19 @@ from .run import Run
 from .settings import Change
 
 # Interrupts are numbered anew when the number of queues changes, so queues come first.
-ORDER = ("unit", "module", "channels", "ring", "offload", "coalescing", "irq", "governor", "boost")
+ORDER = (
+    "mask",
+    "unit",
+    "module",
+    "channels",
+    "ring",
+    "offload",
+    "coalescing",
+    "irq",
+    "governor",
+    "boost",
+)
+MASKED, NOT_MASKED = "masked", "not masked"
 IRQBALANCE = "irqbalance.service"
 
 
@@ -23,6 +36,9 @@ def declare(params: Mapping[str, Any]) -> Dict[str, str]:
     """Settings by key from the module's parameters. HostError on what this host cannot have."""
     declared: Dict[str, str] = {}
     for name in params["units_stopped"]:
+        declared[f"unit {name}"] = units.INACTIVE
+    for name in params["units_masked"]:
+        declared[f"mask {name}"] = MASKED
         declared[f"unit {name}"] = units.INACTIVE
     for name in params["modules_absent"]:
         declared[f"module {kmod.check_name(name)}"] = kmod.UNLOADED
@@ -83,6 +99,8 @@ def current(keys: Iterable[str], run: Run) -> Dict[str, Optional[str]]:
             # A unit that is not installed is as quiet as a stopped one.
             state = states.get(words[0], units.MISSING)
             found[key] = units.INACTIVE if state == units.MISSING else state
+        elif kind == "mask":
+            found[key] = MASKED if units.masked(words[0]) else NOT_MASKED
         elif kind == "module":
             state = kmod.state(words[0])
             found[key] = kmod.UNLOADED if state == kmod.UNLOADED else kmod.LOADED
@@ -165,6 +183,8 @@ def _one(kind: str, change: Change, run: Run) -> None:
         irq.pin(int(words[1]), change.after)
     elif kind == "governor":
         cpufreq.set_governor(words[1], change.after)
+    elif kind == "mask":
+        units.mask(words[1], change.after == MASKED, run)
     elif kind == "boost":
         cpufreq.set_boost(change.after)
     elif change.after == kmod.LOADED:

@@ -84,8 +84,9 @@ def edit_config(text: str, values: Mapping[str, str]) -> str:
         match = _ASSIGNMENT.fullmatch(line)
         if match and match.group(1) in values:
             missing.pop(match.group(1), None)
-            line = f"{match.group(1)}={values[match.group(1)]}"
-        lines.append(line)
+            lines.append(f"{match.group(1)}={values[match.group(1)]}")
+        else:
+            lines.append(line)
     lines += [f"{key}={value}" for key, value in missing.items()]
     return "\n".join(lines) + "\n"
 
@@ -161,10 +162,7 @@ def modules(run: Run, wanted: Mapping[Tuple[str, int], str]) -> Dict[Tuple[str, 
     language) are extracted and summed.
     """
     code, out, _err = run(["semodule", "-lfull", "--checksum"])
-    if code == 0:
-        found = parse_modules(out)
-    else:
-        found = parse_modules(output(["semodule", "-lfull"], run))
+    found = parse_modules(out if code == 0 else output(["semodule", "-lfull"], run))
     by_key = {(item.name, item.priority): item for item in found}
     for key in wanted:
         item = by_key.get(key)

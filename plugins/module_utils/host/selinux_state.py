@@ -197,7 +197,7 @@ def make_modules(
             install.append((priority, path))
         output(
             selinux.transaction(install, remove, reload=selinux.mode() != "disabled"),
-            lambda argv: run(argv),
+            run,
         )
 
 

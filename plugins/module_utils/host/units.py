@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Dict
@@ -11,6 +12,7 @@ from .run import Run, output
 
 ACTIVE, INACTIVE, MISSING = "active", "inactive", "not installed"
 RUNNING = Path("/run/systemd/system")
+MASKS = (Path("/etc/systemd/system"), RUNNING)
 
 
 def parse_show(text: str) -> Dict[str, str]:
@@ -43,3 +45,17 @@ def switch(verb: str, names: Sequence[str], run: Run) -> None:
         if now.get(name) != wanted:
             words = err.strip() or f"systemctl {verb} ended with {code}"
             raise HostError(f"unit {name} wanted {wanted}, is {now.get(name)}: {words}")
+
+
+def masked(name: str, folders: Sequence[Path] = MASKS) -> bool:
+    """Whether the unit cannot be started: a link to nothing stands in for it."""
+    return any(os.path.realpath(folder / name) == os.devnull for folder in folders)
+
+
+def mask(name: str, wanted: bool, run: Run) -> None:
+    """Mask until the next boot, or take that back. HostError when it does not hold."""
+    verb = "mask" if wanted else "unmask"
+    _code, _out, err = run(["systemctl", verb, "--runtime", "--", name])
+    if masked(name) != wanted:
+        state = "masked" if masked(name) else "not masked"
+        raise HostError(f"unit {name} wanted to be {verb}ed, is {state}: {err.strip()}")
