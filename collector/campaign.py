@@ -24,6 +24,7 @@ from collector.plan import Group, groups_of, make_plan
 from collector.proof_cipso import expected_mss, payload_that_fits
 from collector.record import new_run_folder, record_failure, record_group, write_json
 from collector.runfolder import Run, complete, load_run
+from collector.shape import read_json
 
 MATRICES = Path(__file__).resolve().parents[1] / "playbooks" / "matrices"
 NETSERVER_PORT = 12865
@@ -178,10 +179,12 @@ def record(
     event: str,
     hosts: Mapping[str, Any],
 ) -> dict[str, str]:
-    """Write what happened. ``event``: begin, measured (of a group), provenance, end.
+    """Write what happened. ``event``: begin, measured (of a group), provenance and changed
+    (of the hosts), end.
 
     ``hosts`` holds, by event: for ``measured`` the keys client, server (module results) and
-    cipso (what that module returned on each host); for ``provenance`` each host's document.
+    cipso (what that module returned on each host); for ``provenance`` and ``changed`` what the module
+    ``provenance`` returned on each.
     """
     folder = Path(run_folder)
     if event == "begin":
@@ -194,13 +197,26 @@ def record(
             cells=group["cells"],
         )
     elif event == "provenance":
-        for name, document in hosts.items():
-            write_json(folder / "provenance" / f"{name}.json", document)
+        for name, result in hosts.items():
+            write_json(folder / "provenance" / f"{name}.json", result["provenance"])
+    elif event == "changed":
+        _record_changes(folder, hosts)
     elif event == "end":
         finish(folder)
     else:
         return _record_measured(folder, group, hosts)
     return {}
+
+
+def _record_changes(folder: Path, hosts: Mapping[str, Any]) -> None:
+    """Add to each host's document what was different at the end of the run."""
+    for name, result in hosts.items():
+        path = folder / "provenance" / f"{name}.json"
+        document = read_json(path)
+        document["changed_during_run"] = result["differences"]
+        write_json(path, document)
+        if result["differences"]:
+            journal.append(folder, "changed", host=name, differences=result["differences"])
 
 
 def _record_measured(
