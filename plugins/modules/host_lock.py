@@ -52,6 +52,7 @@ owner:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.crossover.lab.plugins.module_utils.host import lock
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import BusyError, HostError
 

@@ -61,6 +61,7 @@ clock_uncertainty_s:
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.crossover.lab.plugins.module_utils.host import record
 from ansible_collections.crossover.lab.plugins.module_utils.host.run import environment
 

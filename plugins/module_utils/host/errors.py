@@ -9,3 +9,7 @@ class HostError(Exception):
 
 class BusyError(HostError):
     """Somebody else uses the host or the port: trying later may help."""
+
+
+class NotInstalledError(HostError):
+    """A command that this host does not have."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import shutil
 import signal
-import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import listeners, process, record
-from .errors import BusyError, HostError
-from .run import environment
+from .errors import BusyError, HostError, NotInstalledError
+from .run import environment, output
 
 FOLDER = record.RUN / "netserver"
 DISTRIBUTION_UNIT = "netperf.service"
@@ -149,34 +150,19 @@ def _namespace_listeners(netns: str) -> Tuple[listeners.Listener, ...]:
     if not netns:
         return listeners.read()
     argv = ["nsenter", f"--net=/run/netns/{netns}", "cat", "/proc/net/tcp", "/proc/net/tcp6"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment())
-    if done.returncode != 0:
-        raise HostError(f"network namespace {netns}: {done.stderr.strip()}")
-    return listeners.parse(done.stdout)
+    return listeners.parse(output(argv))
 
 
 def start(wanted: Wish, timeout_s: float, folder: Path = FOLDER) -> Server:
     """Start it and wait until it listens. HostError with its own words when it does not."""
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     log = folder / f"{wanted.name}.log"
-    with open(log, "wb") as stream:
-        try:
-            child = subprocess.Popen(
-                wanted.argv,
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                cwd="/",
-                env=environment(),
-            )
-        except FileNotFoundError:
-            raise HostError(f"{wanted.argv[0]}: not installed on this host") from None
-    found = process.stat(child.pid)
+    pid = _spawn(wanted.argv, log)
+    found = process.stat(pid)
     server = Server(
         address=wanted.address,
         port=wanted.port,
-        pid=child.pid,
+        pid=pid,
         start_ticks=found.start_ticks if found else 0,
         argv=tuple(wanted.argv),
         netns=wanted.netns,
@@ -185,7 +171,7 @@ def start(wanted: Wish, timeout_s: float, folder: Path = FOLDER) -> Server:
     record.save(path, {"boot_id": record.boot_id(), **server.as_dict()})
     deadline = time.monotonic() + timeout_s
     while not listening(server):
-        code = child.poll()
+        code = _exit_code(pid)
         if code is not None or time.monotonic() > deadline:
             words = log.read_text(errors="replace").strip() or "no word from it"
             stop(server, path, timeout_s)
@@ -197,7 +183,28 @@ def start(wanted: Wish, timeout_s: float, folder: Path = FOLDER) -> Server:
                 f"(command: {' '.join(wanted.argv)})"
             )
         time.sleep(POLL_S)
-    return Server(**{**asdict(server), "context": process.label(child.pid)})
+    return Server(**{**asdict(server), "context": process.label(pid)})
+
+
+def _spawn(argv: Sequence[str], log: Path) -> int:
+    """Start a program as the leader of a new session; nothing waits for it. Returns its number."""
+    variables = environment()
+    program = shutil.which(argv[0], path=variables["PATH"])
+    if program is None:
+        raise NotInstalledError(f"{argv[0]}: not installed on this host")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    return os.posix_spawn(program, list(argv), variables, file_actions=actions, setsid=True)
+
+
+def _exit_code(pid: int) -> Optional[int]:
+    """How a child of ours ended (a signal is negative); None while it runs."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
 
 
 def stop(server: Server, path: Path, timeout_s: float) -> None:

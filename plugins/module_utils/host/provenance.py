@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import cpufreq, ethtool, irq, kmod, process, record, selinux, sysctl, units
 from .cpufreq import read as line_of
-from .errors import HostError
+from .errors import HostError, NotInstalledError
 from .run import Run
 
 SCHEMA = 1
@@ -172,7 +172,7 @@ def device(name: str, run: Run) -> Dict[str, Any]:
         "duplex": line_of(folder / "duplex"),
         "state": line_of(folder / "operstate"),
         "numa_node": _number(numa),
-        **{kind: ethtool.read(kind, name, run) for kind in ethtool.OPTIONS},
+        **{kind: _settings(kind, name, run) for kind in ethtool.OPTIONS},
         "rx_queues": len(list(queues.glob("rx-*"))),
         "tx_queues": len(list(queues.glob("tx-*"))),
         "rps": {path.parent.name: line_of(path) for path in sorted(queues.glob("rx-*/rps_cpus"))},
@@ -189,13 +189,23 @@ def device(name: str, run: Run) -> Dict[str, Any]:
 
 
 def _driver(name: str, run: Run) -> Dict[str, Optional[str]]:
-    found = ethtool.driver(name, run)
+    try:
+        found = ethtool.driver(name, run)
+    except NotInstalledError:
+        found = {}
     return {
         "driver": found.get("driver"),
         "driver_version": found.get("version"),
         "firmware": found.get("firmware-version"),
         "bus": found.get("bus-info"),
     }
+
+
+def _settings(kind: str, name: str, run: Run) -> Optional[Dict[str, str]]:
+    try:
+        return ethtool.read(kind, name, run)
+    except NotInstalledError:
+        return None
 
 
 def parameters(devices: Sequence[str]) -> Dict[str, Optional[str]]:
@@ -238,7 +248,7 @@ def netfilter(run: Run) -> Dict[str, Any]:
 def _ruleset(run: Run) -> Optional[List[str]]:
     try:
         code, out, _err = run(["nft", "--stateless", "list", "ruleset"])
-    except HostError:
+    except NotInstalledError:
         return None
     return out.splitlines() if code == 0 else None
 
@@ -251,7 +261,7 @@ def tools(run: Run) -> Dict[str, Optional[str]]:
 def _version(argv: Sequence[str], run: Run) -> Optional[str]:
     try:
         _code, out, err = run(argv)
-    except HostError:
+    except NotInstalledError:
         return None
     return version_in(out + "\n" + err)
 

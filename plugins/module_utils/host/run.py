@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Tuple
 
-from .errors import HostError
+from .errors import HostError, NotInstalledError
 
 Run = Callable[[Sequence[str]], Tuple[int, str, str]]
 _SBIN = ("/usr/sbin", "/sbin", "/usr/local/sbin")
@@ -32,7 +32,7 @@ def run(argv: Sequence[str], timeout_s: float = 60) -> Tuple[int, str, str]:
             env=environment(),
         )
     except FileNotFoundError:
-        raise HostError(f"{argv[0]}: not installed on this host") from None
+        raise NotInstalledError(f"{argv[0]}: not installed on this host") from None
     except subprocess.TimeoutExpired:
         raise HostError(f"{' '.join(argv)}: no end within {timeout_s:g} s") from None
     return (

@@ -67,7 +67,7 @@ def write(key: str, value: str, root: Path = ROOT) -> None:
     """Set a value and read it back. HostError when the kernel refuses it or keeps another."""
     path = key_path(key, root)
     try:
-        with open(path, "w") as stream:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC), "w") as stream:
             stream.write(value + "\n")
     except FileNotFoundError:
         raise missing(key) from None
