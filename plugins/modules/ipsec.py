@@ -1,0 +1,318 @@
+#!/usr/bin/python
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ansible module: the manually keyed IPsec connections of a host, as a whole."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ipsec
+short_description: Set manually keyed IPsec SAs and policies, with or without security labels
+version_added: 0.1.0
+description:
+  - Takes the whole declared set of connections, reads the host's SAs and policies, and applies
+    what differs as one batch. A batch that fails half-way is undone at once.
+  - The same declaration serves both hosts; each finds its own end among O(connections[].ends).
+  - Only what is declared, or was added by this module before, is touched. What is declared no
+    more is taken back. SAs and policies of others in the way are an error.
+  - Keys come from O(seed). A connection gets new ones when any of its SAs is missing or differs;
+    otherwise its keys stay, whatever the seed. No key is ever shown.
+  - Policies, and the first label, can cut SSH. Then a rollback is armed on the host before the
+    change, and the action plugin disarms it over a new connection.
+author: Crossover developers
+options:
+  state:
+    description: V(absent) takes back everything that this module has added.
+    type: str
+    choices: [present, absent]
+    default: present
+  connections:
+    description: The connections.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name, unique on the host.
+        type: str
+        required: true
+      ends:
+        description: The two addresses; one of them is this host's.
+        type: list
+        elements: str
+        required: true
+      mode:
+        description: V(transport) protects what the ends send each other, V(tunnel) networks.
+        type: str
+        choices: [transport, tunnel]
+        default: transport
+      networks:
+        description: For V(tunnel), the networks behind the ends; the ends themselves if not given.
+        type: list
+        elements: str
+      algorithm:
+        description: >-
+          Algorithms of ESP. V(null) does not encrypt and checks integrity with HMAC-SHA256.
+        type: str
+        choices: [aes-gcm, aes-cbc-sha1, aes-cbc-sha256, chacha20-poly1305, "null"]
+        default: aes-gcm
+      key_bits:
+        description: Size of the cipher's key; by default the smallest that it takes.
+        type: int
+      esn:
+        description: Whether sequence numbers have 64 bits.
+        type: bool
+        default: false
+      replay_window:
+        description: Packets that may arrive out of order.
+        type: int
+        default: 32
+      selectors:
+        description: Which packets; all between the ends if not given.
+        type: list
+        elements: dict
+        suboptions:
+          protocol:
+            description: Protocol such as V(tcp) or V(udp); all if not given.
+            type: str
+          port:
+            description: Port of the second end; all if not given.
+            type: int
+      mark:
+        description: Packet mark of the SAs and policies.
+        type: dict
+        suboptions:
+          value:
+            description: Value.
+            type: int
+            required: true
+          mask:
+            description: Mask; all bits if not given.
+            type: int
+      if_id:
+        description: Identifier of an xfrm interface.
+        type: int
+      offload:
+        description: Device that the SAs are offloaded to.
+        type: str
+      lifetimes:
+        description: Limits of each SA; none if not given.
+        type: dict
+        suboptions:
+          soft_bytes:
+            description: Bytes until the kernel warns.
+            type: int
+          hard_bytes:
+            description: Bytes until the SA expires.
+            type: int
+          soft_packets:
+            description: Packets until the kernel warns.
+            type: int
+          hard_packets:
+            description: Packets until the SA expires.
+            type: int
+          soft_add_s:
+            description: Seconds from being added until the kernel warns.
+            type: int
+          hard_add_s:
+            description: Seconds from being added until the SA expires.
+            type: int
+          soft_use_s:
+            description: Seconds from the first use until the kernel warns.
+            type: int
+          hard_use_s:
+            description: Seconds from the first use until the SA expires.
+            type: int
+      label:
+        description: >-
+          SELinux context of the SAs, or V(process) for the context in which the measured processes
+          will run (that of this connection, with O(level)). None if not given.
+        type: str
+      policy_label:
+        description: >-
+          Context of the policies; of a labelled connection C(system_u:object_r:ipsec_spd_t:s0) if
+          not given.
+        type: str
+      spi:
+        description: First SPI; each pair of SAs takes two. By default from the place in the list.
+        type: int
+      reqid:
+        description: >-
+          Number that ties SAs to policies, and tells them from those of others. By default from
+          the place in the list.
+        type: int
+      priority:
+        description: Priority of the policies; lower ones are asked first.
+        type: int
+        default: 1000
+      pairs:
+        description: >-
+          Pairs of SAs. The first serves the flow; more of them fill the table to measure its size.
+        type: int
+        default: 1
+      vary:
+        description: What the further pairs differ in.
+        type: str
+        choices: [label, selector]
+        default: label
+  level:
+    description: SELinux level that the measured processes are started with (C(runcon -l)).
+    type: str
+  seed:
+    description: 32 random bytes in base64, the same for both hosts; see the action ipsec_keys.
+    type: str
+  generation:
+    description: A name for the seed that says nothing about it.
+    type: str
+  rekey:
+    description: Whether every connection gets new keys.
+    type: bool
+    default: false
+  management:
+    description: >-
+      Addresses that manage this host and must stay reachable in clear. If not given, the other end
+      of the SSH connection; an empty list switches this protection off.
+    type: list
+    elements: str
+  guard:
+    description: The rollback against lock-out; filled in by the action plugin.
+    type: dict
+    suboptions:
+      timeout:
+        description: Seconds within which a new connection must confirm the change.
+        type: int
+        default: 30
+      token:
+        description: Name of the guard.
+        type: str
+attributes:
+  check_mode:
+    support: full
+    description: Says what would be changed.
+  diff_mode:
+    support: full
+    description: Shows SAs and policies, never a key.
+seealso:
+  - module: crossover.lab.ike
+"""
+
+EXAMPLES = r"""
+- name: Make the seed of this run's keys
+  crossover.lab.ipsec_keys:
+  register: keys
+  run_once: true
+  no_log: true
+
+- name: Ensure the test link is protected, with the label of the measured processes
+  crossover.lab.ipsec:
+    connections:
+      - name: test
+        ends: [198.18.0.1, 198.18.0.2]
+        label: process
+    level: s0:c0.c239
+    seed: "{{ keys.seed }}"
+    generation: "{{ keys.generation }}"
+
+- name: Ensure the test link is as it was
+  crossover.lab.ipsec:
+    state: absent
+"""
+
+RETURN = r"""
+commands:
+  description: The first lines for C(ip -batch), keys redacted.
+  returned: success
+  type: list
+  elements: str
+commands_total:
+  description: How many lines there were.
+  returned: success
+  type: int
+state:
+  description: >-
+    The declared SAs and policies as read back (in check mode, as they would be), without keys;
+    the first 64 of each, and C(sas_total) and C(policies_total).
+  returned: success
+  type: dict
+connections:
+  description: For each connection its C(name), C(generation), C(label), C(spis) and C(reqids).
+  returned: success
+  type: list
+  elements: dict
+context:
+  description: Context of the measured processes, where a label was declared.
+  returned: success
+  type: str
+rekeyed:
+  description: Names of the connections that got new keys.
+  returned: success
+  type: list
+  elements: str
+explain:
+  description: Why the host refused, as C(cause), C(text) and C(hint).
+  returned: failure
+  type: list
+  elements: dict
+undone:
+  description: Whether a batch that failed half-way has been undone.
+  returned: failure
+  type: bool
+guard:
+  description: The guard of this change; none if nothing could cut the connection.
+  returned: always
+  type: dict
+guard_rolled_back:
+  description: Whether the guard had to undo the change. It then fails, and is no test failure.
+  returned: failure after the guard was armed
+  type: bool
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.crossover.lab.plugins.module_utils import guard, ipsec_apply
+from ansible_collections.crossover.lab.plugins.module_utils.ipsec_arguments import CONNECTIONS
+from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared import DeclarationError
+from ansible_collections.crossover.lab.plugins.module_utils.ipsec_host import IpsecError
+
+ARGUMENTS = {
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "connections": CONNECTIONS,
+    "level": {"type": "str"},
+    "seed": {"type": "str", "no_log": True},
+    "generation": {"type": "str"},
+    # The word key in its name is no reason to hide a boolean.
+    "rekey": {"type": "bool", "default": False, "no_log": False},
+    "management": {"type": "list", "elements": "str"},
+    "guard": {
+        "type": "dict",
+        "options": {
+            "timeout": {"type": "int", "default": guard.DEFAULT_TIMEOUT_S},
+            "token": {"type": "str", "no_log": False},
+        },
+    },
+}
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    try:
+        change = ipsec_apply.prepare(module.params)
+        for text in change.warnings:
+            module.warn(text)
+        if module.check_mode:
+            module.exit_json(**change.result())
+        module.exit_json(**ipsec_apply.carry_out(change, module.params["guard"] or {}))
+    except ipsec_apply.RefusedError as error:
+        module.fail_json(
+            msg=str(error),
+            undone=not error.left,
+            left=list(error.left),
+            explain=[reason.as_dict() for reason in error.reasons],
+            guard=None,
+        )
+    except (DeclarationError, IpsecError, guard.GuardError) as error:
+        module.fail_json(msg=str(error), explain=[], guard=None)
+
+
+if __name__ == "__main__":
+    main()
