@@ -190,7 +190,9 @@ class GuardedAction(ActionBase):  # type: ignore[misc]
 
     @staticmethod
     def _timeout(given: Any) -> int:
-        value = (given or {}).get("timeout") if isinstance(given or {}, dict) else given
+        if not isinstance(given or {}, dict):
+            raise guard.GuardError(f"guard.timeout: {given!r}, wanted a dictionary with timeout")
+        value = (given or {}).get("timeout")
         try:
             return guard.DEFAULT_TIMEOUT_S if value is None else int(value)
         except (TypeError, ValueError):
