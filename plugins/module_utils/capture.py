@@ -77,9 +77,12 @@ class Capture:
         self.stop()
 
     def _run(self) -> None:
-        while not self._stop.is_set() and len(self.packets) < self._limit:
+        while len(self.packets) < self._limit:
             ready, _, _ = select.select([self._socket], [], [], 0.05)
             if not ready:
+                # Only an empty queue ends it: on a busy host packets wait here to be read.
+                if self._stop.is_set():
+                    return
                 continue
             frame = self._socket.recv(65535)
             if has_port(frame, self._port) or is_esp(frame):

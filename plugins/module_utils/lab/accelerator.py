@@ -18,6 +18,7 @@ from pathlib import Path
 from . import qemu
 from .paths import cache_root
 
+KVM_DEVICE = "/dev/kvm"
 PROBE_SECONDS = 8.0
 ALIVE = b"crossover-probe-alive"
 
@@ -32,7 +33,7 @@ class Accelerator:
 
 def _key() -> list[str]:
     try:
-        device = os.stat("/dev/kvm")
+        device = os.stat(KVM_DEVICE)
         kvm = f"{device.st_mode:o}:{device.st_uid}:{device.st_gid}:{os.getuid()}"
     except FileNotFoundError:
         kvm = "absent"
@@ -41,10 +42,10 @@ def _key() -> list[str]:
 
 def probe_kvm(kernel: Path, initrd: Path, scratch: Path) -> str | None:
     """Boot the kernel under KVM; None if it came up, else what happened instead."""
-    if not os.path.exists("/dev/kvm"):
-        return "this host has no /dev/kvm"
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return "/dev/kvm may not be opened by this user (group kvm)"
+    if not os.path.exists(KVM_DEVICE):
+        return f"this host has no {KVM_DEVICE}"
+    if not os.access(KVM_DEVICE, os.R_OK | os.W_OK):
+        return f"{KVM_DEVICE} may not be opened by this user (group kvm)"
     console = scratch / "probe.console"
     argv = [qemu.BINARY, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     argv += ["-accel", "kvm", "-cpu", "host", "-m", "256", "-serial", f"file:{console}"]

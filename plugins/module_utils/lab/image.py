@@ -121,7 +121,8 @@ def bootstrap_command(recipe: Recipe, mirror: str, archive: Path) -> list[str]:
         # Lists of the archive are not needed: nothing is installed in a running guest.
         '--customize-hook=rm -f "$1"/etc/ssh/ssh_host_*',
         "--customize-hook="
-        'install -d -m 700 "$1/root/.ssh" && install -m 600 /dev/null "$1/root/.ssh/authorized_keys"',
+        'install -d -m 700 "$1/root/.ssh"'
+        ' && install -m 600 /dev/null "$1/root/.ssh/authorized_keys"',
         '--customize-hook=install -m 600 /dev/null "$1/etc/ssh/ssh_host_ed25519_key"',
         '--customize-hook=: > "$1/etc/ssh/ssh_host_ed25519_key.pub"',
         '--customize-hook=: > "$1/etc/hosts"; : > "$1/etc/hostname"; : > "$1/etc/fstab"',
@@ -155,9 +156,8 @@ def _run(command: list[str], log: Path, what: str) -> None:
         )
 
 
-def _members(archive: Path) -> tuple[dict[str, tarfile.TarInfo], tarfile.TarFile]:
-    tar = tarfile.open(archive)
-    return {"/" + member.name.lstrip("./"): member for member in tar.getmembers()}, tar
+def _members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
+    return {"/" + member.name.lstrip("./"): member for member in tar.getmembers()}
 
 
 def _content(members: dict[str, tarfile.TarInfo], tar: tarfile.TarFile, path: str) -> bytes:
@@ -207,8 +207,8 @@ def _write_contexts(
 
 
 def _write_boot_files(recipe: Recipe, archive: Path, folder: Path) -> dict[str, Any]:
-    members, tar = _members(archive)
-    with tar:
+    with tarfile.open(archive) as tar:
+        members = _members(tar)
         release = _kernel_release(members)
         (folder / "vmlinuz").write_bytes(_content(members, tar, f"/boot/vmlinuz-{release}"))
         config = _content(members, tar, f"/boot/config-{release}")
@@ -219,9 +219,7 @@ def _write_boot_files(recipe: Recipe, archive: Path, folder: Path) -> dict[str, 
             if f"/modules/{release}/" in path and ".ko" in name and stem in initramfs.MODULES:
                 modules[stem] = initramfs.plain_module(name, _content(members, tar, path))
         busybox = _content(members, tar, "/usr/bin/busybox")
-        (folder / "initrd").write_bytes(
-            initramfs.build(busybox, recipe.init.read_bytes(), modules)
-        )
+        (folder / "initrd").write_bytes(initramfs.build(busybox, recipe.init.read_bytes(), modules))
         _write_contexts(recipe, members, tar, folder / "contexts")
         labelled = sorted(
             (path, _TYPE_BITS[member.type] | member.mode) for path, member in members.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import time
@@ -14,7 +15,8 @@ from . import qemu, qmp, seed, ssh
 from .accelerator import Accelerator, choose
 from .errors import LabError
 from .image import require_space
-from .paths import lab_dir, runtime_dir, ssh_config
+from .paths import lab_dir, make_runtime_dir, runtime_dir, ssh_config
+from .process import with_argument
 from .state import LabState, NodeState, load, locked
 from .topology import Topology, read_topology
 
@@ -99,8 +101,10 @@ def _make_overlay(wish: Wish, node: str) -> None:
     backing = wish.image if wish.cloud else wish.image / "root.ext4"
     backing_format = "qcow2" if wish.cloud else "raw"
     done = subprocess.run(
-        ["qemu-img", "create", "-q", "-f", "qcow2", "-F", backing_format]
-        + ["-b", str(backing.resolve()), str(overlay)],
+        [
+            *("qemu-img", "create", "-q", "-f", "qcow2", "-F", backing_format),
+            *("-b", str(backing.resolve()), str(overlay)),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -146,12 +150,11 @@ class _Starter:
 
     def prepare(self, fresh: bool) -> None:
         """Keys, seeds and, for a fresh boot, new overlays."""
-        folder, sockets = lab_dir(self.wish.name), runtime_dir(self.wish.name)
-        sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = lab_dir(self.wish.name)
+        make_runtime_dir(self.wish.name)
         if not fresh:
             return
-        for node in self.topology.nodes:
-            _node_files(self.wish.name, node).overlay.unlink(missing_ok=True)
+        _drop_disks(self)
         require_space(
             folder, SNAPSHOT_BYTES_PER_NODE * len(self.topology.nodes), f"lab {self.wish.name}"
         )
@@ -200,12 +203,31 @@ class _Starter:
     def wait_restored(self, timeout_s: float) -> None:
         """First SSH command on each node; it sets the clock, which stood still in the state."""
 
-        def wake(node: str) -> None:
-            ssh.wait(
-                ssh_config(self.wish.name), node, f"date -u -s @{time.time():.3f}", timeout_s
-            )
+        self.on_all(
+            lambda node: self._wait(node, lambda: f"date -u -s @{time.time():.3f}", timeout_s)
+        )
 
-        self.on_all(wake)
+    def _wait(self, node: str, command: Callable[[], str], timeout_s: float) -> None:
+        """``ssh.wait``, which gives up at once if QEMU ended, and says so if QEMU stopped the
+        guest: for want of disk space, say."""
+        files, process = _node_files(self.wish.name, node), self.state.nodes[node].process
+
+        def attempt() -> str:
+            if not process.alive():
+                text = qemu.complaints(files).read_text(errors="replace").strip()
+                raise LabError(f"node {node}: QEMU ended: {text or 'silently'}")
+            return command()
+
+        try:
+            ssh.wait(ssh_config(self.wish.name), node, attempt, timeout_s)
+        except LabError as error:
+            found = qmp.status(files.qmp, node) if process.alive() else "ended"
+            if found in ("running", "ended"):
+                raise
+            raise LabError(
+                f"node {node}: QEMU stopped the guest ({found}); is the file system of"
+                f" {lab_dir(self.wish.name)} full?"
+            ) from error
 
     def wait_booted(self) -> None:
         """Login works and the guest has no job left; then the state is saved."""
@@ -214,7 +236,7 @@ class _Starter:
             ready = f"cloud-init status --wait >/dev/null; {ready}"
 
         def settle(node: str) -> None:
-            ssh.wait(ssh_config(self.wish.name), node, ready, self.wish.boot_timeout_s)
+            self._wait(node, lambda: ready, self.wish.boot_timeout_s)
             files = _node_files(self.wish.name, node)
             qmp.save_state(files.qmp, node)
 
@@ -231,28 +253,29 @@ def _stop_nodes(state: LabState | None, name: str) -> bool:
                 acted = True
                 node.process.end()
         state.nodes = {}
+    for stray in with_argument("-pidfile", lab_dir(name)):
+        acted = True
+        stray.end()
     sockets = runtime_dir(name)
     if sockets.exists():
         _close_masters(name, sockets)
         shutil.rmtree(sockets)
         acted = True
-        try:
+        with contextlib.suppress(OSError):  # another lab of this user runs
             sockets.parent.rmdir()
-        except OSError:
-            pass  # another lab of this user runs
     return acted
 
 
 def _close_masters(name: str, sockets: Path) -> None:
     """Tell kept SSH connections to the nodes to end, so that no process of theirs stays."""
     for socket in sockets.glob("ssh-*"):
-        subprocess.run(
-            ["ssh", "-F", str(ssh_config(name)), "-S", str(socket), "-O", "exit", "node"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=10,
-        )
+        argv = ["ssh", "-F", str(ssh_config(name)), "-S", str(socket), "-O", "exit", "node"]
+        try:
+            subprocess.run(
+                argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=10
+            )
+        except subprocess.TimeoutExpired:
+            continue  # it hangs on a dead guest; without its socket nobody can use it
 
 
 def up(wish: Wish) -> tuple[bool, LabState]:
@@ -268,7 +291,7 @@ def up(wish: Wish) -> tuple[bool, LabState]:
         if before is not None and same and before.running():
             try:
                 for node in before.nodes:
-                    ssh.wait(ssh_config(wish.name), node, "true", ssh.CONNECT_TIMEOUT_S)
+                    ssh.wait(ssh_config(wish.name), node, lambda: "true", ssh.CONNECT_TIMEOUT_S)
                 return False, before
             except LabError:
                 pass  # it hangs: start it anew
@@ -283,11 +306,20 @@ def up(wish: Wish) -> tuple[bool, LabState]:
             starter.state.write()
         except BaseException as error:
             _stop_nodes(starter.state, wish.name)
-            starter.state.write()
+            if starter.state.saved is None:
+                _drop_disks(starter)  # a half-made disk is of no use and may fill the file system
+            # On a full disk, which is the error told below. The next start needs no state.
+            with contextlib.suppress(OSError):
+                starter.state.write()
             if isinstance(error, OSError):
                 raise LabError(f"lab {wish.name}: {error}") from error
             raise
         return True, starter.state
+
+
+def _drop_disks(starter: _Starter) -> None:
+    for node in starter.topology.nodes:
+        _node_files(starter.wish.name, node).overlay.unlink(missing_ok=True)
 
 
 def _restore(starter: _Starter) -> bool:

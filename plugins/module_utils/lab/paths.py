@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from .errors import LabError
@@ -42,6 +43,21 @@ def runtime_dir(name: str) -> Path:
     if base and os.path.isdir(base) and os.access(base, os.W_OK):
         return Path(base) / "crossover" / check_name(name)
     return Path(f"/tmp/crossover-{os.getuid()}") / check_name(name)
+
+
+def make_runtime_dir(name: str) -> Path:
+    """Make ``runtime_dir`` for this user alone. LabError if somebody else holds its place: whoever
+    reaches a guest's monitor through it owns the guest."""
+    folder = runtime_dir(name)
+    for path in (folder.parent, folder):
+        path.mkdir(mode=0o700, exist_ok=True)
+        facts = path.lstat()
+        if facts.st_uid != os.getuid() or not stat.S_ISDIR(facts.st_mode):
+            raise LabError(
+                f"{path}: found something of uid {facts.st_uid}; wanted a folder of this user's"
+                " own for the lab's sockets (set XDG_RUNTIME_DIR to one)"
+            )
+    return folder
 
 
 def ssh_config(name: str) -> Path:

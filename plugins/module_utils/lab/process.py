@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,27 @@ def _start_ticks(pid: int) -> int | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     return None if fields[0] == "Z" else int(fields[19])
+
+
+def with_argument(flag: str, folder: Path) -> Iterator[Process]:
+    """This user's processes whose command line has ``flag`` followed by a path in ``folder``.
+
+    Finds what no state file knows of, because whoever started it was killed before writing one.
+    """
+    start = f"{folder}/".encode()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            own = entry.stat().st_uid == os.getuid()
+        except OSError:  # it ended, or is hidden from us
+            continue
+        at = words.index(flag.encode()) + 1 if flag.encode() in words else len(words)
+        if own and at < len(words) and words[at].startswith(start):
+            found = identify(int(entry.name))
+            if found is not None:
+                yield found
 
 
 def identify(pid: int) -> Process | None:

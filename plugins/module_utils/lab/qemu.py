@@ -129,7 +129,9 @@ def version() -> str:
     try:
         done = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True)
     except (FileNotFoundError, subprocess.CalledProcessError) as error:
-        raise LabError(f"{BINARY} does not run ({error}); playbooks/controller.yml installs it") from None
+        raise LabError(
+            f"{BINARY} does not run ({error}); playbooks/controller.yml installs it"
+        ) from None
     return done.stdout.splitlines()[0]
 
 
@@ -145,8 +147,8 @@ def signature(argv: list[str], inputs: list[str]) -> str:
         if word in ("-loadvm", "-qmp", "-pidfile", "-serial", "-kernel", "-initrd"):
             skip = True
             continue
-        word = re.sub(r"hostfwd=tcp:127\.0\.0\.1:\d+", "hostfwd", word)
-        stable.append(re.sub(r"(local\.path|remote\.path|filename)=[^,]*", r"\1", word))
+        kept = re.sub(r"hostfwd=tcp:127\.0\.0\.1:\d+", "hostfwd", word)
+        stable.append(re.sub(r"(local\.path|remote\.path|filename)=[^,]*", r"\1", kept))
     return hashlib.sha256(json.dumps([stable, inputs]).encode()).hexdigest()[:16]
 
 
@@ -157,9 +159,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def complaints(files: NodeFiles) -> Path:
+    """The file that QEMU's own messages go to."""
+    return files.console.with_suffix(".qemu")
+
+
 def start(argv: list[str], files: NodeFiles, node: str) -> Process:
     """Start QEMU in a session of its own; returns once it runs. LabError has QEMU's complaint."""
-    errors = files.console.with_suffix(".qemu")
+    errors = complaints(files)
     for stale in (files.pid, files.qmp):
         stale.unlink(missing_ok=True)
     with errors.open("wb") as sink:

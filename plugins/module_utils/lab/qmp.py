@@ -12,25 +12,23 @@ SNAPSHOT = "ready"
 ROOT_NODE = "root"
 
 
-async def _converse(socket: Path, node: str, commands: list[tuple[str, dict[str, Any]]]) -> None:
-    from qemu.qmp import QMPClient
+def status(socket: Path, node: str) -> str:
+    """QEMU's run state of a guest: ``running``, ``io-error``, ``paused`` ... LabError."""
+    from qemu.qmp import QMPClient, QMPError
 
-    client = QMPClient(node)
-    await client.connect(str(socket))
-    try:
-        for name, arguments in commands:
-            await client.execute(name, arguments)
-    finally:
-        await client.disconnect()
-
-
-def send(socket: Path, node: str, *commands: tuple[str, dict[str, Any]]) -> None:
-    """Run commands in order. LabError if QEMU cannot be reached or refuses one."""
-    from qemu.qmp import ExecuteError, QMPError
+    async def ask() -> str:
+        client = QMPClient(node)
+        await client.connect(str(socket))
+        try:
+            answer = await client.execute("query-status")
+        finally:
+            await client.disconnect()
+        assert isinstance(answer, dict)
+        return str(answer["status"])
 
     try:
-        asyncio.run(asyncio.wait_for(_converse(socket, node, list(commands)), 20))
-    except (QMPError, ExecuteError, OSError, TimeoutError, asyncio.TimeoutError) as error:
+        return asyncio.run(asyncio.wait_for(ask(), 20))
+    except (QMPError, OSError, TimeoutError, asyncio.TimeoutError) as error:
         raise LabError(f"node {node}: QMP on {socket}: {error}") from error
 
 
