@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 from collector.errors import CrossoverError, LockedError
+from collector.lab.process import Process, identify
 
 ROOT = Path(__file__).resolve().parents[1]
 BUSY = 75
@@ -64,6 +65,30 @@ def inventory() -> str:
     return os.environ.get("CROSSOVER_INVENTORY", str(ROOT / "inventories" / "qemu"))
 
 
+def _workers() -> list[Process]:
+    """Ansible's processes below this one. Its task workers are sessions of their own, so that
+    ending ansible-playbook alone would let a task run on unseen."""
+    parents: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue  # it ended meanwhile
+        parents.setdefault(int(fields[1]), []).append(int(folder.name))
+    found, left = [], list(parents.get(os.getpid(), []))
+    while left:
+        pid = left.pop()
+        left += parents.get(pid, [])
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        process = identify(pid)
+        if process is not None and b"ansible" in command.lower():
+            found.append(process)
+    return found
+
+
 @contextmanager
 def _interruptible() -> Iterator[Callable[[], bool]]:
     """A question whether SIGINT or SIGTERM came; ansible-runner asks it while it waits."""
@@ -103,6 +128,13 @@ def run_playbook(
             on_event(kind, data)
         return False  # keep no file of the event
 
+    workers: list[Process] = []
+
+    def cancelled() -> bool:
+        if asked() and not workers:
+            workers.extend(_workers())
+        return asked()
+
     with tempfile.TemporaryDirectory(prefix="crossover-") as scratch, _interruptible() as asked:
         done = ansible_runner.run(
             private_data_dir=scratch,
@@ -112,12 +144,14 @@ def run_playbook(
             extravars=dict(variables or {}),
             envvars=environment(),
             event_handler=handle,
-            cancel_callback=asked,
+            cancel_callback=cancelled,
             cmdline=options or None,
             quiet=True,
             settings={"suppress_env_files": True, "idle_timeout": 0},
         )
         outcome.interrupted = asked()
+        for process in workers:
+            process.end(patience_s=15)
         outcome.code = int(done.rc)
         if outcome.code and not outcome.failures and not outcome.interrupted:
             text = done.stdout.read().strip().splitlines()

@@ -90,8 +90,11 @@ lab:
   returned: when the lab is up
 """
 
+import signal
+import threading
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.crossover.lab.plugins.module_utils.lab import instance, state
@@ -123,8 +126,15 @@ def _wish(module: AnsibleModule) -> instance.Wish:
     )
 
 
+def _end(number: int, _frame: Any) -> None:
+    """Being ended is an exception, so that a half-started lab is taken down again."""
+    raise SystemExit(128 + number)
+
+
 def main() -> None:
     """Entry point of the module."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
     module = AnsibleModule(
         argument_spec={
             "name": {"type": "str", "default": "default"},
