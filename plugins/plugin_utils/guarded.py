@@ -39,6 +39,8 @@ SSH_OPTIONS = (
 RETURN_LIMIT_S = 60.0
 ATTEMPT_S = 10.0
 PAUSE_S = 0.5
+# What shells exit with when their script is not there.
+NO_SCRIPT = (2, 127)
 
 Ask = Callable[[list[str], float], Answer]
 
@@ -65,6 +67,7 @@ class Confirmation:
         self._script = str(guard.GUARD_FOLDER / token / "script")
         self._ask, self._clock, self._sleep = ask, clock, sleep
         self._said = "no answer"
+        self._gone = False
 
     def confirm(self) -> dict[str, Any]:
         """Disarm the guard over a new connection, for as long as it has not fired.
@@ -75,7 +78,8 @@ class Confirmation:
         limit = start + self.timeout
         while self._clock() < limit:
             state, failures = self._talk("disarm", min(ATTEMPT_S, limit - self._clock()))
-            if state == guard.DISARMED:
+            # A guard that is gone has been disarmed: by an attempt whose answer did not come.
+            if state == guard.DISARMED or (state == guard.UNKNOWN and self._gone):
                 return {"guard_confirmed_after": round(self._clock() - start, 3)}
             if state == guard.ROLLED_BACK:
                 self._talk("collect", ATTEMPT_S)
@@ -126,6 +130,7 @@ class Confirmation:
         answer = self._ask(["/bin/sh", self._script, verb], limit_s)
         if answer.said:
             self._said = answer.said
+        self._gone = answer.reached and answer.code in NO_SCRIPT
         return guard.read_report(answer.out) if answer.reached else (guard.UNKNOWN, ())
 
     def _rolled_back(self, failures: tuple[str, ...]) -> dict[str, Any]:

@@ -58,6 +58,16 @@ def test_a_host_that_answers_is_confirmed():
     assert [verb for _, verb in host.asked] == ["disarm"]
 
 
+def test_a_guard_that_is_gone_was_disarmed_by_an_attempt_whose_answer_did_not_come():
+    host = Host()
+    answers = iter([GONE, Answer(True, 2, "", "sh: 0: cannot open the script: No such file")])
+    confirmation = Confirmation(
+        "ipsec", "server", TOKEN, 20, lambda *_: next(answers),
+        clock=lambda: host.now, sleep=host.sleep,
+    )  # fmt: skip
+    assert confirmation.confirm() == {"guard_confirmed_after": 0.5}
+
+
 def test_a_host_that_is_cut_off_is_awaited_and_told():
     host = Host(cut=True)
     assert host.confirmation().confirm() == {
