@@ -14,7 +14,7 @@ from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.cipso_o
     decode_option,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.context import LabelError
-from ansible_collections.crossover.lab.plugins.plugin_utils import offline  # noqa: F401
+from ansible_collections.crossover.lab.plugins.plugin_utils import offline  # noqa: F401 - makes the collector importable
 
 DOCUMENTATION = r"""
 name: captured_labels
