@@ -42,6 +42,7 @@ from typing import Any
 import yaml
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin
+
 from ansible_collections.crossover.lab.plugins.module_utils.lab import paths, topology
 from ansible_collections.crossover.lab.plugins.module_utils.lab.errors import LabError
 

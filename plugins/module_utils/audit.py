@@ -34,16 +34,16 @@ def denials_since(start: Position) -> List[str]:
 def _audit_lines(start: Position) -> List[str]:
     lines: List[str] = []
     # A rotation in between leaves the rest of the old file beside the new one.
-    for path, offset in ((AUDIT_LOG + ".1", int(start["offset"])), (AUDIT_LOG, 0)):
+    for path in (AUDIT_LOG + ".1", AUDIT_LOG):
         try:
             with open(path, "rb") as handle:
                 inode = os.fstat(handle.fileno()).st_ino
-                if path == AUDIT_LOG and inode == start["inode"]:
+                same = inode == start["inode"]
+                if path == AUDIT_LOG and same:
                     lines = []
-                    offset = int(start["offset"])
-                elif path != AUDIT_LOG and inode != start["inode"]:
+                elif path != AUDIT_LOG and not same:
                     continue
-                handle.seek(offset)
+                handle.seek(int(start["offset"]) if same else 0)
                 lines += handle.read().decode(errors="replace").splitlines()
         except FileNotFoundError:
             continue

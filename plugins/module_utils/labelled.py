@@ -1,4 +1,4 @@
-"""Running programs under a wanted SELinux level, and where this project keeps its run-time files."""
+"""Programs under a wanted SELinux level, and where this project keeps its run-time files."""
 
 from __future__ import annotations
 

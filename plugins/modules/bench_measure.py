@@ -116,6 +116,7 @@ from datetime import datetime, timezone
 from typing import Any, Dict, List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.crossover.lab.plugins.module_utils import audit, labelled, probe
 from ansible_collections.crossover.lab.plugins.module_utils.capture import Capture, pcap
 from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
@@ -168,9 +169,10 @@ def _run(command: Dict[str, Any], label: str, folder: str) -> Dict[str, Any]:
     started = datetime.now(timezone.utc)
     began = time.monotonic()
     timed_out = False
+    environment = {**os.environ, "LC_ALL": "C"}
     with open(paths[0], "wb") as out, open(paths[1], "wb") as err:
         child = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, "LC_ALL": "C"}
+            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment
         )
         try:
             code = child.wait(timeout=command["timeout"])

@@ -86,6 +86,7 @@ import time
 from typing import Any, Dict, Optional
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.crossover.lab.plugins.module_utils import audit, labelled, probe
 from ansible_collections.crossover.lab.plugins.module_utils.host import netserver
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError

@@ -86,6 +86,7 @@ path:
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.crossover.lab.plugins.module_utils.lab import image
 from ansible_collections.crossover.lab.plugins.module_utils.lab.errors import LabError
 from ansible_collections.crossover.lab.plugins.module_utils.lab.paths import images_dir

@@ -97,6 +97,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.crossover.lab.plugins.module_utils.lab import instance, state
 from ansible_collections.crossover.lab.plugins.module_utils.lab.errors import LabError
 
