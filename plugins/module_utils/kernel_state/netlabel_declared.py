@@ -69,6 +69,13 @@ def _known(item: Any, keys: frozenset[str], at: str) -> None:
             raise DeclarationError(f"{at}.{key}: unknown; wanted one of {', '.join(sorted(keys))}")
 
 
+def _integer(value: Any, at: str) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise DeclarationError(f"{at}: found {value!r}; wanted a number") from None
+
+
 def _doi(item: Mapping[str, Any], at: str) -> Doi:
     _known(item, DOI_KEYS, at)
     for key in ("number", "type"):
@@ -77,9 +84,10 @@ def _doi(item: Mapping[str, Any], at: str) -> Doi:
     kind = str(item["type"])
     if kind not in ("trans", "pass", "local"):
         raise DeclarationError(f"{at}.type: found {kind!r}; wanted trans, pass or local")
-    tags = tuple(int(tag) for tag in item.get("tags") or ((128,) if kind == "local" else (1,)))
+    wished = item.get("tags") or ((128,) if kind == "local" else (1,))
+    tags = tuple(_integer(tag, f"{at}.tags") for tag in wished)
     return Doi(
-        number=int(item["number"]),
+        number=_integer(item["number"], f"{at}.number"),
         kind=kind,
         tags=tags if item.get("protocol", "cipso") != "calipso" else (),
         levels=translation(str(item.get("levels") or ""), f"{at}.levels"),
@@ -98,7 +106,7 @@ def _map(item: Mapping[str, Any], at: str) -> MapEntry:
         selector=item.get("address"),
         family=item.get("family"),
         protocol=protocol,
-        doi=None if item.get("doi") is None else int(item["doi"]),
+        doi=None if item.get("doi") is None else _integer(item["doi"], f"{at}.doi"),
     )
 
 

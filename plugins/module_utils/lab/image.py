@@ -19,7 +19,7 @@ from typing import Any
 
 from . import initramfs, labels
 from .errors import LabError
-from .paths import images_dir
+from .paths import images_dir, tool_environment
 
 # Raised when the way an image is made changes, so that older ones are not taken for new ones.
 FORMAT = 2
@@ -144,7 +144,12 @@ def bootstrap_command(recipe: Recipe, mirror: str, archive: Path) -> list[str]:
 def _run(command: list[str], log: Path, what: str) -> None:
     with log.open("ab") as sink:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            check=False,
+            env=tool_environment(),
         )
     if done.returncode:
         lines = log.read_text(errors="replace").strip().splitlines() or ["no output"]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .errors import LabError
+from .paths import tool_environment
 
 _SELABEL_CTX_FILE = 0
 _SELABEL_OPT_PATH = 3
@@ -80,6 +81,7 @@ def write_labels(image: Path, commands: Iterable[str]) -> int:
             capture_output=True,
             text=True,
             check=False,
+            env=tool_environment(),
         )
     finally:
         script.unlink()

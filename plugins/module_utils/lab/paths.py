@@ -12,6 +12,11 @@ from .errors import LabError
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
 
+def tool_environment() -> dict[str, str]:
+    """The environment for file system tools, which an ordinary user's PATH has not on Debian."""
+    return {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C"}
+
+
 def check_name(name: str) -> str:
     """The lab's name, or LabError: it becomes part of file and socket names."""
     if not _NAME.fullmatch(name):
