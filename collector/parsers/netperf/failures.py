@@ -133,6 +133,10 @@ _ERRNO = re.compile(r"\berrno(?: =)? (?P<number>[0-9]+)|remote error (?P<remote>
 _TAIL = re.compile(r"(?:failed|error|error [0-9]+):? (?P<text>[A-Z][A-Za-z ,/'-]+?)\s*(?:\(|$)")
 
 
+# Errors that netperf meets before it prints a banner.
+BEFORE_BANNER = frozenset({"control_unreachable", "host_unknown", "usage", "unknown_test"})
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorText:
     """One error as printed: its class, text (rejoined) and errno, and how many lines it takes."""

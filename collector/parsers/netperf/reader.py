@@ -6,8 +6,9 @@ import re
 from dataclasses import replace
 
 from ..base import Document, Reading, Status
-from .banner import read_banner
+from .banner import Banner, read_banner
 from .banner import starts as banner_starts
+from .beside import why_not, with_block
 from .blocks import (
     Broken,
     DetailBlock,
@@ -24,15 +25,19 @@ from .build_omni import from_row
 from .checks import checked
 from .command import Command, read_command
 from .failures import is_note, is_tail, is_timer_note, read_error
-from .numbers import TRANSACTIONS
+from .matching import (
+    number_fits,
+    omni_fits,
+    output_of,
+    shape_fits_test,
+    shape_of,
+    table_fits,
+)
 from .omni import Row, read_csv, read_human, read_keyval, read_named_row
-from .records import NetperfResult
 from .runs import Ledger, Run, kind_of
 from .stray import is_header_fragment, is_row
-from .tables import BY_NAME, Heading, Shape, Table, Unreadable, read_rows, read_table
+from .tables import Heading, Shape, Table, Unreadable, read_rows, read_table
 
-_SHAPE_KINDS = {"stream": {"stream"}, "maerts": {"stream"}, "udp": {"udp_stream"},
-                "rr": {"request_response"}}  # fmt: skip
 _ONE_NUMBER = re.compile(r"\s*(?P<number>[0-9]+\.[0-9]{2,3})(?:\s+(?P<method>[A-Z?]))?\s*")
 _WANTED_HEADER = "its header, or the command line with -t, -f, -c and -C above it"
 
@@ -45,6 +50,7 @@ class Reader:
         self.ledger = Ledger(document)
         self.warning: Widths | None = None
         self.attach: int | None = None  # place of the record that -v 2 blocks belong to
+        self.table = False  # whether that record is of a classic table
         self.stray: int | None = None  # index of the last line reported as belonging to nothing
 
     def read(self) -> Reading:
@@ -154,7 +160,9 @@ class Reader:
             return 0
         if isinstance(found, Unreadable):
             self.ledger.problem(found.at, found.found, found.wanted)
-            run = self.ledger.choose(_kinds(None), found.at) or Run(at, found.at)
+            shape = found.shape
+            run = self.ledger.choose(lambda one: table_fits(one, shape), found.at)
+            run = run or Run(at, found.at)
             run.notes.append("its table could not be read")
             fields = from_banner(run.banner, run.command)
             self.ledger.finish(run, fields | {"status": Status.INCOMPLETE}, found.at)
@@ -165,33 +173,44 @@ class Reader:
 
     def _accept(self, table: Table, at: int, last: int, run: Run | None = None) -> None:
         if run is None:
-            run = self.ledger.choose(_kinds(table.shape), last)
+            run = self.ledger.choose(lambda one: table_fits(one, table.shape), last)
         if run is None:
             run = Run(at, last, command=self._own_command(table.shape))
+            self._banner_missed()
         fields = from_table(table, run.banner, run.command, self.warning)
         if fields.get("test") is None:
             warn(fields, "no banner: the table does not say which test it is of")
         self._finish(run, fields, last)
 
+    def _banner_missed(self) -> None:
+        """A table without its banner: the omni result above may have been given that one."""
+        place = len(self.ledger.records) - 1
+        record = self.ledger.records[place] if place >= 0 else None
+        if record is None or self.table or not record.printed.get("banner") or self.ledger.gap:
+            return
+        warning = "its banner may be that of the table below, which has none"
+        self.ledger.records[place] = replace(
+            record, status=Status.SUSPECT, warnings=(*record.warnings, warning)
+        )
+
     def _own_command(self, shape: Shape) -> Command | None:
         """The command of a table without a banner, if its test prints such a table."""
-        kinds = _kinds(shape)
         commands = self.ledger.commands
-        if commands and kinds is not None and kind_of(commands[-1].test) in kinds:
-            return self.ledger.command_for(None)
+        if commands and shape_fits_test(shape, commands[-1].test):
+            return self.ledger.command_for(None, lambda one: one.output is None)
         return None
 
     def _finish(self, run: Run, fields: dict[str, object], last: int) -> None:
         self.ledger.finish(run, fields, last)
         self.warning = None
-        self.attach = len(self.ledger.records) - 1
+        self.attach, self.table = len(self.ledger.records) - 1, True
         self.ledger.gap = False
 
     def _keyval(self, at: int) -> int:
         found = read_keyval(self.lines, at)
         if found is None:
             return 0
-        self._rows(found[0])
+        self._rows(found[0], at, "keyval")
         return found[1]
 
     def _titled(self, at: int) -> int:
@@ -201,31 +220,35 @@ class Reader:
             if isinstance(what, Broken):
                 self._broken(at, what.wanted)
             else:
-                self._rows(what, at)
+                self._rows(what, at, "csv")
             return count
         human = read_human(self.lines, at)
         if human is not None:
-            self._rows([human[0]], at)
+            self._rows([human[0]], at, "human")
             return human[1]
         return 0
 
-    def _rows(self, rows: list[Row], at: int | None = None) -> None:
+    def _rows(self, rows: list[Row], at: int, form: str) -> None:
         """Omni results. Rows below one header are of one kind of run, under the same banner."""
-        first = rows[0].first_line if at is None else at
-        run = self.ledger.choose(None, rows[0].last_line)
+        run = self.ledger.choose(lambda one: omni_fits(one, rows[0], form), rows[0].last_line)
         if run is None:
-            run = Run(first, rows[0].last_line, command=self.ledger.command_for(None))
+            command = self.ledger.command_for(None, lambda one: output_of(one) == form)
+            run = Run(at, rows[0].last_line, command=command)
         for number, row in enumerate(rows):
             for place, found, wanted in row.complaints:
                 self.ledger.problem(place, found, wanted)
             own = run if number == 0 else Run(row.first_line, row.last_line)
             if number:
                 # The banner is the same for all; a command line is of one run only.
-                own.banner, own.command = run.banner, self.ledger.command_for(run.banner)
+                own.banner, own.command = run.banner, self._next_command(run, form)
             fields = from_row(row, own.banner, own.command or run.command)
             if row.complaints and fields.get("status", Status.OK) is Status.OK:
                 fields["status"] = Status.SUSPECT
             self._finish(own, fields, row.last_line)
+        self.table = False
+
+    def _next_command(self, run: Run, form: str) -> Command | None:
+        return self.ledger.command_for(run.banner, lambda one: output_of(one) == form)
 
     def _error(self, at: int) -> int:
         text = self.lines[at].text
@@ -253,7 +276,7 @@ class Reader:
         one = _ONE_NUMBER.fullmatch(self.lines[at].text)
         run = self.ledger.open[-1] if len(self.ledger.open) == 1 else None
         if run is not None and run.banner is not None:
-            return self._one(run, one, at) if one is not None else 0
+            return self._one(run, one, at) if one is not None and number_fits(run) else 0
         command = run.command if run is not None else None
         if command is None and not self.ledger.open and self.ledger.commands:
             command = self.ledger.commands[-1]
@@ -266,7 +289,8 @@ class Reader:
         return self._row_of(command, run, at)
 
     def _row_of(self, command: Command, run: Run | None, at: int) -> int:
-        shape, unit = _shape_of(command)
+        requests = kind_of(command.test) == "request_response"
+        shape, unit = shape_of(command, default_unit(requests, command))
         if shape is None or not is_row(self.lines[at].text):
             return 0
         found = read_rows(self.lines, at, Heading(shape, unit, (None, None), at))
@@ -327,10 +351,10 @@ class Reader:
         return 0
 
     def _is_mss_test(self) -> bool:
-        return any(r.banner is not None and r.banner.test == "TCP_MSS" for r in self.ledger.open)
+        return any(run.banner is not None and _is_mss(run.banner) for run in self.ledger.open)
 
     def _mss_test(self, mss: int, last: int) -> None:
-        run = self.ledger.choose({"mss"}, last)
+        run = self.ledger.choose(lambda one: one.banner is not None and _is_mss(one.banner), last)
         if run is None:
             return
         fields = from_banner(run.banner, run.command) | {"mss_bytes": mss if mss > 0 else None}
@@ -342,72 +366,16 @@ class Reader:
     def _attach(self, what: DetailBlock | Histogram | int, at: int, count: int) -> None:
         place = self.attach
         record = self.ledger.records[place] if place is not None else None
-        problem = _why_not(record, what) if record is not None else "no result above it"
+        problem = why_not(record, what) if record is not None else "no result above it"
+        if record is not None and not self.table and not isinstance(what, Histogram):
+            problem = "the result above it is of another form of output"
         if record is None or place is None or problem:
             self._broken(at, f"the result this belongs to ({problem})")
             return
         last = self.lines[at + count - 1].number
         record = replace(record, source=replace(record.source, last_line=last))
-        self.ledger.records[place] = checked(_with(record, what))
+        self.ledger.records[place] = checked(with_block(record, what))
 
 
-def _why_not(record: NetperfResult, what: DetailBlock | Histogram | int) -> str | None:
-    if isinstance(what, int):
-        return "it has a segment size already" if record.mss_bytes is not None else None
-    if isinstance(what, Histogram):
-        return "it has a histogram already" if record.histogram else None
-    if record.detail is not None:
-        return "it has a detail block already"
-    requests = record.kind == "request_response"
-    if what.requests is not None and record.kind != "run" and what.requests != requests:
-        return f"a detail block of another kind of test than {record.test}"
-    return None
-
-
-def _with(record: NetperfResult, what: DetailBlock | Histogram | int) -> NetperfResult:
-    if isinstance(what, int):
-        printed = {**record.printed, "mss": str(what)}
-        return replace(record, mss_bytes=what if what > 0 else None, printed=printed)
-    if isinstance(what, Histogram):
-        total = sum(bucket.count for bucket in what.buckets)
-        warnings = record.warnings
-        if what.total is None:
-            warnings = (*warnings, "the histogram has no HIST_TOTAL")
-        elif what.total != total:
-            warnings = (
-                *warnings,
-                f"the histogram's counts sum to {total}, HIST_TOTAL is {what.total}: left out",
-            )
-            return replace(record, warnings=warnings)
-        return replace(record, histogram=what.buckets, warnings=warnings)
-    rate = record.transactions_per_second
-    return replace(
-        record,
-        detail=what.detail,
-        round_trip_us=what.detail.round_trip_us,
-        transactions_per_second=what.transactions_per_second if rate is None else rate,
-        printed={**record.printed, **{f"detail_{k}": v for k, v in what.printed.items()}},
-    )
-
-
-def _kinds(shape: Shape | None) -> set[str] | None:
-    if shape is None:
-        return None
-    return _SHAPE_KINDS[shape.name.split("_")[0]]
-
-
-def _shape_of(command: Command) -> tuple[Shape | None, str | None]:
-    """The table that a command with ``-P 0`` prints the rows of, and the unit of its rate."""
-    kind = kind_of(command.test)
-    cpu = command.cpu_local or command.cpu_remote
-    unit = default_unit(kind == "request_response", command)
-    name = {"udp_stream": "udp_stream", "request_response": "rr", "stream": "stream"}.get(kind)
-    if name is None or command.test == "OMNI":
-        return None, None
-    # TCP_CC ignores -f (nettest_bsd.c); TCP_CRR keeps the titles of transactions (build.py).
-    if name == "rr" and unit != TRANSACTIONS and command.test not in {"TCP_CC", "TCP_CRR"}:
-        name = "rr_throughput"
-    if name == "stream" and cpu and command.test.endswith("MAERTS"):
-        name = "maerts"
-    shape = BY_NAME[f"{name}_cpu" if cpu else name]
-    return shape, None if unit == TRANSACTIONS or name == "rr" else unit
+def _is_mss(banner: Banner) -> bool:
+    return banner.test == "TCP_MSS"

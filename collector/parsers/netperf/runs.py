@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from .banner import Banner
 from .build import Fields, from_banner, interim_warnings
 from .checks import checked
 from .command import Command
-from .failures import ErrorText
+from .failures import BEFORE_BANNER, ErrorText
 from .records import TOOL, Interim, NetperfResult
 
 
@@ -28,7 +29,6 @@ class Run:
     timer: str | None = None
     early: int | None = None  # place of a record made of an error on stderr above the banner
     ambiguous: bool = False
-    tag: str | None = None
 
 
 def kind_of(test: str | None) -> str:
@@ -80,12 +80,15 @@ class Ledger:
         self.commands_started += 1
         self.background_started += command.background
 
-    def command_for(self, banner: Banner | None) -> Command | None:
+    def command_for(
+        self, banner: Banner | None, fits: Callable[[Command], bool] = lambda _: True
+    ) -> Command | None:
         """Take the command that the next output belongs to; None if several different ones may.
 
-        The last one in the foreground, else the first fitting one in the background.
+        The last one in the foreground, else the first fitting one in the background. ``fits``
+        says whether a command can have printed that output.
         """
-        fitting = [c for c in self.commands if banner is None or _fits(c, banner)]
+        fitting = [c for c in self.commands if (banner is None or _fits(c, banner)) and fits(c)]
         if banner is not None and len({c.text for c in fitting}) > 1:
             same = [c for c in fitting if c.host in {banner.host, banner.address}]
             fitting = same or fitting
@@ -116,16 +119,13 @@ class Ledger:
         self.open.append(run)
         self.gap = False
 
-    def choose(self, kinds: set[str] | None, at: int) -> Run | None:
+    def choose(self, fits: Callable[[Run], bool], at: int) -> Run | None:
         """The open run that a result or error at index ``at`` belongs to; it is open no more.
 
-        Among several it is not known which: then only what they have in common is.
+        ``fits`` says whether a run can have printed it. Among several it is not known which did:
+        then only what they have in common is known.
         """
-        fitting = [
-            run
-            for run in self.open
-            if kinds is None or run.banner is None or kind_of(run.banner.test) in kinds
-        ]
+        fitting = [run for run in self.open if fits(run)]
         if not fitting:
             return None
         banners = [run.banner for run in fitting if run.banner is not None]
@@ -221,10 +221,11 @@ class Ledger:
                 source=replace(previous.source, last_line=self.lines[last].number),
             )
             return
-        run = self.choose(None, last)
+        early = error.error_class in BEFORE_BANNER
+        run = self.choose(lambda one: one.banner is None or not early, last)
         if run is not None and run.early is not None:
-            early = self.records[run.early]
-            if early is not None and _agree(early.failure, error):
+            above = self.records[run.early]
+            if above is not None and _agree(above.failure, error):
                 self._join_early(run, error)
                 return
         if run is None:

@@ -28,7 +28,6 @@ class Shape:
     first: tuple[str, ...]
     second: tuple[str, ...] = ()
     second_optional: bool = False
-    suffixes: tuple[str, ...] = ()  # how the names of tests with this table may end
     test: str | None = None  # the only test that prints it
 
 
@@ -61,6 +60,7 @@ class Table:
 class Unreadable:
     """A table whose header is sound and whose rows are not."""
 
+    shape: Shape
     lines: int
     at: int
     found: str
@@ -89,8 +89,6 @@ def _plain(text: str) -> str:
     return re.escape(text).replace(r"\ ", " ")
 
 
-_STREAM = ("_STREAM", "_MAERTS", "_SENDFILE", "_STREAM_MANY", "OMNI_SEND", "OMNI_RECV")
-_REQUEST = ("_RR", "_CRR", "_CC", "_TRR", "_RR_MANY")
 _WINDOWS = r"(?:Socket Socket Message|Window Window Message)"
 _FRAMES = r"(?:bytes bytes|frames frames)"
 
@@ -102,7 +100,6 @@ SHAPES: tuple[Shape, ...] = (
             f" {_FRAMES} bytes {_plain('secs.')} {_UNIT}~/s(?:ec)?"
         ),
         (*_SIZES, "elapsed_s", "rate"),
-        suffixes=_STREAM,
     ),
     *(
         Shape(
@@ -113,12 +110,11 @@ SHAPES: tuple[Shape, ...] = (
                 f" {_FRAMES} bytes {_plain('secs.')} {_UNIT}~/s(?:ec)? {_METHODS} us/KB us/KB"
             ),
             (*_SIZES, "elapsed_s", "rate", *_CPU),
-            suffixes=suffixes,
             test=test,
         )
-        for name, order, suffixes, test in (
-            ("stream_cpu", "Send Recv", _STREAM, None),
-            ("maerts_cpu", "Recv Send", ("_MAERTS", "OMNI_RECV"), "TCP_MAERTS"),
+        for name, order, test in (
+            ("stream_cpu", "Send Recv", None),
+            ("maerts_cpu", "Recv Send", "TCP_MAERTS"),
         )
     ),
     Shape(
@@ -129,7 +125,6 @@ SHAPES: tuple[Shape, ...] = (
         ),
         ("socket", "message_bytes", "elapsed_s", "messages_ok", "errors", "rate"),
         ("socket2", "elapsed2_s", "messages_received", "rate2"),
-        suffixes=("_STREAM",),
         test="UDP_STREAM",
     ),
     Shape(
@@ -143,7 +138,6 @@ SHAPES: tuple[Shape, ...] = (
         ("socket", "message_bytes", "elapsed_s", "messages_ok", "errors", "rate1", "cpu_local",
          "sd_local"),
         ("socket2", "elapsed2_s", "messages_received", "rate21", "cpu_remote", "sd_remote"),
-        suffixes=("_STREAM",),
         test="UDP_STREAM",
     ),
     Shape(
@@ -153,7 +147,7 @@ SHAPES: tuple[Shape, ...] = (
             f" {_plain('Trans.')} Send Recv Size Size Time Rate"
             f" (?:bytes [Bb]ytes|frames [Ff]rames) bytes bytes {_plain('secs.')} per sec"
         ),
-        _RR, _RR2, True, _REQUEST,
+        _RR, _RR2, True,
     ),
     Shape(
         "rr_throughput",
@@ -161,7 +155,7 @@ SHAPES: tuple[Shape, ...] = (
             f"Local /Remote Socket Size Request {_plain('Resp.')} Elapsed Send Recv Size Size Time"
             f" Throughput bytes [Bb]ytes bytes bytes {_plain('secs.')} {_UNIT}~/sec"
         ),
-        _RR, _RR2, True, _REQUEST,
+        _RR, _RR2, True,
     ),
     Shape(
         "rr_cpu",
@@ -172,7 +166,7 @@ SHAPES: tuple[Shape, ...] = (
             f" (?:bytes [Bb]ytes|frames [Ff]rames) bytes bytes {_plain('secs.')} per sec"
             f" {_METHODS} us/Tr us/Tr"
         ),
-        (*_RR, *_CPU), _RR2, True, _REQUEST,
+        (*_RR, *_CPU), _RR2, True,
     ),
     Shape(
         "rr_throughput_cpu",
@@ -181,7 +175,7 @@ SHAPES: tuple[Shape, ...] = (
             f" {_plain('S.dem S.dem')} Send Recv Size Size Time {_UNIT} local remote local remote"
             f" bytes [Bb]ytes bytes bytes {_plain('secs.')} per sec {_METHODS} us/KB us/KB"
         ),
-        (*_RR, *_CPU), _RR2, True, _REQUEST,
+        (*_RR, *_CPU), _RR2, True,
     ),
 )  # fmt: skip
 BY_NAME = {shape.name: shape for shape in SHAPES}
@@ -240,7 +234,7 @@ def read_rows(lines: tuple[Line, ...], at: int, heading: Heading) -> Table | Unr
         if missing and (not shape.second_optional or _is_pair(lines, at)):
             at = _row(lines, at, table, "2")
     except _BadRowError as error:
-        return Unreadable(error.index + 1 - first, error.index, error.found, error.wanted)
+        return Unreadable(shape, error.index + 1 - first, error.index, error.found, error.wanted)
     table.last_line = at - 1
     table.lines = at - first
     return table
