@@ -137,8 +137,8 @@ def _group(
     path = NetPath(
         control=control,
         port=NETSERVER_PORT,
-        server=names["@server_ipv4"],
-        client=names["@client_ipv4"],
+        server=names[f"@server_{subjects['family']}"],
+        client=names[f"@client_{subjects['family']}"],
     )
     tests = {test.name: test for test in plan.tests}
     cells = {cell.cell_id: tests[cell.test].settings for cell in plan.cells}

@@ -6,6 +6,7 @@ range is an error that names file, key, value and what was wanted.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,25 +14,34 @@ from typing import Any
 import yaml
 
 from collector.errors import InputError
+from collector.matrix_products import expand
 from collector.matrix_tests import TestSpec, read_test
 from collector.shape import Shape
 
 MATRIX_SCHEMA = 1
-SUBJECTS = ("cipso",)
+SUBJECTS = ("cipso", "ipsec")
+FAMILIES = ("ipv4", "ipv6")
+TOPOLOGIES = ("pair", "dut", "chain")
+# A matrix's name begins the name of its run folders.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 FORMS = ("short", "full")
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationSpec:
     """One configuration. ``label`` is the SELinux level that the measuring processes run in
-    (None: the level they have by themselves); ``subjects`` holds each role's declaration; ``skip``
-    says why it cannot be run."""
+    (None: the level they have by themselves); ``family`` is the address family of the measured
+    connections; ``subjects`` holds each role's declaration (a subject that it does not name stays
+    as found); ``baseline`` is its own baseline, None for the matrix's; ``skip`` says why it cannot
+    be run."""
 
     name: str
     about: str
     label: str | None
+    family: str
     subjects: dict[str, Any]
     factors: dict[str, str]
+    baseline: str | None
     skip: str | None
 
 
@@ -81,6 +91,8 @@ def load_matrix(path: Path) -> Matrix:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(str(path), error.strerror or str(error), "a matrix file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(str(path), "bytes that are not UTF-8", "a matrix in YAML") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
@@ -100,16 +112,14 @@ def read_matrix(document: Any, where: str) -> Matrix:
             )
     matrix = Matrix(
         file=where,
-        name=top.text("name"),
+        name=_name(top),
         title=top.text("title"),
-        topology=top.text("topology"),
+        topology=top.choice("topology", TOPOLOGIES),
         baseline=top.text("baseline"),
         subjects=subjects,
-        min_blocks=top.integer("min_blocks", default=6),
-        delta=top.number("delta", default=None),
-        configurations=tuple(
-            _configuration(item, subjects) for item in top.shapes("configurations")
-        ),
+        min_blocks=_within(top, "min_blocks", 1, 10_000, default=6),
+        delta=_fraction(top, "delta"),
+        configurations=_configurations(top, subjects),
         tests=tuple(read_test(item) for item in top.shapes("tests")),
         forms={name: _form(name, top.shape(name)) for name in FORMS},
     )
@@ -119,13 +129,30 @@ def read_matrix(document: Any, where: str) -> Matrix:
     return matrix
 
 
-def _configuration(item: Shape, subjects: tuple[str, ...]) -> ConfigurationSpec:
+def _configurations(top: Shape, subjects: tuple[str, ...]) -> tuple[ConfigurationSpec, ...]:
+    """Those that are listed, then those of the products."""
+    found = [_configuration(item, subjects, None) for item in top.shapes("configurations")]
+    for number, item in enumerate(top.shapes("products", default=[])):
+        for document, baseline in expand(item):
+            shape = Shape(document, top.where, f"products[{number}]")
+            found.append(_configuration(shape, subjects, baseline))
+    return tuple(found)
+
+
+def _configuration(
+    item: Shape, subjects: tuple[str, ...], baseline: str | None
+) -> ConfigurationSpec:
+    family = item.text("family", default=FAMILIES[0])
+    if family not in FAMILIES:
+        raise InputError(item.at("family"), repr(family), f"one of {', '.join(FAMILIES)}")
     made = ConfigurationSpec(
         name=item.text("name"),
         about=item.text("about"),
         label=item.optional_text("label"),
         subjects={name: item.anything(name, default={}) for name in subjects},
+        family=family,
         factors=item.texts("factors", default={}),
+        baseline=baseline,
         skip=item.optional_text("skip"),
     )
     item.done()
@@ -168,8 +195,24 @@ def _form(name: str, item: Shape) -> Form:
     return form
 
 
-def _within(item: Shape, key: str, low: int, high: int) -> int:
-    value = item.integer(key)
+def _name(top: Shape) -> str:
+    name = top.text("name")
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            top.at("name"), repr(name), "letters, digits, '_' and '-', not starting with a sign"
+        )
+    return name
+
+
+def _fraction(item: Shape, key: str) -> float | None:
+    value = item.number(key, default=None)
+    if value is not None and not 0 < value < 1:
+        raise InputError(item.at(key), str(value), "a fraction between 0 and 1")
+    return value
+
+
+def _within(item: Shape, key: str, low: int, high: int, default: int | None = None) -> int:
+    value = item.integer(key) if default is None else item.integer(key, default=default)
     if not low <= value <= high:
         raise InputError(item.at(key), str(value), f"{low} to {high}")
     return value
@@ -196,6 +239,11 @@ def _check(matrix: Matrix) -> None:
         if not names:
             raise InputError(f"{matrix.file}: {what}", "none", "at least one")
     known = {item.name: item for item in matrix.configurations}
+    for item in matrix.configurations:
+        if item.baseline is not None and item.baseline not in known:
+            raise InputError(
+                f"{matrix.file}: {item.name}", f"baseline {item.baseline!r}", "a configuration"
+            )
     if matrix.baseline not in known:
         raise InputError(
             f"{matrix.file}: baseline", repr(matrix.baseline), f"one of {', '.join(known)}"

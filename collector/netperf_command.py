@@ -49,7 +49,9 @@ def argv(settings: Mapping[str, Any], path: Path, payload_bytes: int) -> list[st
     if confidence is not None:
         command += ["-i", f"{confidence['max_iterations']},{confidence['min_iterations']}"]
         command += ["-I", f"{confidence['level_pct']},{confidence['width_pct']:g}"]
-    command += ["--", "-H", path.server, "-L", path.client]
+    # The control connection keeps its own family; only the data connection has the measured one.
+    family = "-6" if ":" in path.server else "-4"
+    command += ["--", "-H", path.server, "-L", path.client, family]
     if settings["netperf"] == "UDP_STREAM":
         command += ["-R", "1"]  # netperf forbids routing of UDP_STREAM unless told otherwise
     message = settings["message_bytes"]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from collector.errors import UsageError
 from collector.matrix import ConfigurationSpec, Form, Matrix
 from collector.matrix_tests import TestSpec
 from collector.runfolder import Plan, Slot
@@ -68,8 +69,11 @@ def make_plan(
     seed: int,
     blocks: int | None = None,
 ) -> dict[str, Any]:
-    """The document ``plan.json`` (schema 1). ``blocks`` overrides the form's own number."""
+    """The document ``plan.json`` (schema 1). ``blocks`` overrides the form's own number; UsageError
+    for less than one."""
     count = blocks if blocks is not None else blocks_of(matrix, form)
+    if count < 1:
+        raise UsageError(f"blocks: found {count}; wanted at least 1")
     cells = [
         _cell(matrix, item, test, arm)
         for item in matrix.configurations
@@ -85,12 +89,17 @@ def make_plan(
         "seed": seed,
         "blocks": count,
         "baseline": matrix.baseline,
+        "baselines": {
+            item.name: item.baseline
+            for item in matrix.configurations
+            if item.baseline is not None and item.skip is None
+        },
         "min_blocks": matrix.min_blocks,
         "configurations": [
             {
                 "name": item.name,
                 "factors": item.factors,
-                "subjects": {"label": item.label, **item.subjects},
+                "subjects": {"label": item.label, "family": item.family, **item.subjects},
             }
             for item in matrix.configurations
         ],

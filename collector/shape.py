@@ -80,9 +80,9 @@ class Shape:
             raise InputError(self.at(key), str(version), f"1 to {newest}")
         return version
 
-    def text(self, key: str) -> str:
-        """A required string."""
-        value: str = self._take(key, (str,), "a string", _REQUIRED)
+    def text(self, key: str, default: Any = _REQUIRED) -> str:
+        """A string."""
+        value: str = self._take(key, (str,), "a string", default)
         return value
 
     def optional_text(self, key: str) -> str | None:
@@ -161,9 +161,9 @@ class Shape:
         value = self._take(key, (dict,), "a mapping", _REQUIRED)
         return Shape(value, self.where, ".".join(part for part in (self.path, key) if part))
 
-    def shapes(self, key: str) -> list[Shape]:
-        """A required list of mappings."""
-        value = self._take(key, (list,), "a list", _REQUIRED)
+    def shapes(self, key: str, default: Any = _REQUIRED) -> list[Shape]:
+        """A list of mappings."""
+        value = self._take(key, (list,), "a list", default)
         base = ".".join(part for part in (self.path, key) if part)
         return [Shape(item, self.where, f"{base}[{number}]") for number, item in enumerate(value)]
 

@@ -66,7 +66,7 @@ options:
   boot_timeout:
     description: Seconds until the first login of a booting guest.
     type: int
-    default: 300
+    default: 600
 attributes:
   check_mode:
     support: partial
@@ -154,7 +154,7 @@ def main() -> None:
             },
             "append": {"type": "str", "default": ""},
             "restrict": {"type": "bool", "default": True},
-            "boot_timeout": {"type": "int", "default": 300},
+            "boot_timeout": {"type": "int", "default": 600},
         },
         mutually_exclusive=[("image", "cloud_image")],
         supports_check_mode=True,
