@@ -127,10 +127,16 @@ def check_packets(
     return findings
 
 
-def _level_of(label: str | None) -> str | None:
-    if label is None:
+def _range_of(label: str | None) -> str | None:
+    """The range of a context; None for none, and for a label that is no SELinux context."""
+    try:
+        return None if label is None else parse_context(label).range
+    except LabelError:
         return None
-    found = parse_context(label).range
+
+
+def _level_of(label: str | None) -> str | None:
+    found = _range_of(label)
     return None if found is None else format_level(*low_level(found))
 
 
@@ -141,9 +147,11 @@ def check_probe(subjects: Mapping[str, Any], seen: Mapping[str, Any], mtu: int) 
     for key, what in (("label", "label of the client"), ("server_label", "label of the server")):
         if label is not None:
             found = seen.get(key)
-            exact = found is not None and parse_context(found).range == label
-            findings.append(Finding(what, f"level {label}", str(found), exact))
-    peers = (("server_peer_label", "peer label at the server"), ("peer_label", "at the client"))
+            findings.append(Finding(what, f"level {label}", str(found), _range_of(found) == label))
+    peers = (
+        ("server_peer_label", "peer label at the server"),
+        ("peer_label", "peer label at the client"),
+    )
     labelled = expected_option(subjects) is not None
     for key, what in peers:
         found = seen.get(key)

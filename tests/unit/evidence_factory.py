@@ -3,15 +3,16 @@
 import base64
 import ipaddress
 import struct
+from pathlib import Path
 from typing import Any
 
 from matrix_factory import CIPSO
 
 from collector.matrix_labels import labelled_doi
-from collector.netperf_command import SELECTORS
 from collector.placeholders import EXAMPLE, resolve
 from collector.proof_cipso import expected_mss, expected_option
 
+DATA = Path(__file__).resolve().parents[1] / "data" / "cell"
 CLIENT, SERVER = "198.18.0.1", "198.18.0.2"
 CONTEXT = "unconfined_u:unconfined_r:unconfined_t:"
 LABELLED: dict[str, Any] = {
@@ -87,27 +88,12 @@ def peer(**changes: Any) -> dict[str, Any]:
     }
 
 
-def netperf_output(**changes: str | None) -> str:
-    """netperf's key=value output of a TCP_RR; None takes a key away."""
-    values: dict[str, str | None] = dict.fromkeys(SELECTORS.split(","), "-1")
-    values.update(
-        PROTOCOL="TCP",
-        DIRECTION="Send|Recv",
-        SOURCE_ADDR=CLIENT,
-        DEST_ADDR=SERVER,
-        ELAPSED_TIME="1.00",
-        THROUGHPUT="759.74",
-        THROUGHPUT_UNITS="Trans/s",
-        THROUGHPUT_CONFID="-1.000",
-        LOCAL_CPU_UTIL="42.39",
-        REMOTE_CPU_UTIL="28.40",
-        LOCAL_CPU_METHOD="S",
-        REMOTE_CPU_METHOD="S",
-        SD_UNITS="usec/Tran",
-        TRANSPORT_MSS="1424",
-        LOCAL_CONG_CONTROL="cubic",
-        REMOTE_CONG_CONTROL="cubic",
-    )
+def netperf_output(test: str = "tcp_rr", **changes: str | None) -> str:
+    """netperf's own output of a cell's command (``tcp_rr`` or ``udp_stream``, in an emulated lab)
+    with some values changed; None takes a key away."""
+    lines = (DATA / f"{test}.txt").read_text(encoding="utf-8").splitlines()
+    values: dict[str, str | None] = dict(line.split("=", 1) for line in lines)
+    assert changes.keys() <= values.keys()
     values.update(changes)
     return "".join(f"{key}={value}\n" for key, value in values.items() if value is not None)
 
