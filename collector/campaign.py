@@ -21,7 +21,6 @@ from collector.netperf_command import Path as NetPath
 from collector.netperf_command import argv, timeout_s
 from collector.placeholders import addresses, resolve
 from collector.plan import Group, groups_of, make_plan
-from collector.proof_cipso import expected_mss, payload_that_fits
 from collector.record import new_run_folder, record_failure, record_group, write_json
 from collector.runfolder import Run, complete, load_run
 from collector.shape import read_json
@@ -124,9 +123,10 @@ def _group(
     subjects = resolve(declared.subjects, names, f"{plan.matrix}: {declared.name}")
     mtu = int(link.get("mtu", proof.MTU))
     try:
-        payload = payload_that_fits(subjects, mtu)
+        payload = proof.payload_that_fits(subjects, mtu)
     except LabelError as error:
-        raise InputError(f"{plan.matrix}: {declared.name}", str(error), "a label that fits") from error
+        where = f"{plan.matrix}: {declared.name}"
+        raise InputError(where, str(error), "a label that fits") from error
     control = server.get("control_address")
     if not control:
         raise InputError(
@@ -158,7 +158,7 @@ def _group(
         "control_port": path.port,
         "mtu": mtu,
         "payload_bytes": payload,
-        "expected_mss": expected_mss(subjects, mtu),
+        "expected_mss": proof.expected_mss(subjects, mtu),
         "warm_up_s": float(next(iter(cells.values()))["warm_up_s"]),
         "settings": {cell: cells[cell] for cell in group.cells},
         "commands": [
@@ -182,9 +182,9 @@ def record(
     """Write what happened. ``event``: begin, measured (of a group), provenance and changed
     (of the hosts), end.
 
-    ``hosts`` holds, by event: for ``measured`` the keys client, server (module results) and
-    cipso (what that module returned on each host); for ``provenance`` and ``changed`` what the module
-    ``provenance`` returned on each.
+    ``hosts`` holds, by event: for ``measured`` the keys client and server (what ``bench_measure``
+    and ``bench_peer`` returned), cipso and ipsec (what ``cipso`` and ``ipsec_evidence`` returned,
+    by host); for ``provenance`` and ``changed`` what ``provenance`` returned on each host.
     """
     folder = Path(run_folder)
     if event == "begin":
@@ -225,11 +225,9 @@ def _record_measured(
     client, server = hosts["client"], hosts["server"]
     findings = proof.prove(
         group["subjects"],
-        client,
-        server,
+        proof.Observed(client, server, hosts.get("cipso", {}), hosts.get("ipsec", {})),
         group["client_address"],
         group["server_address"],
-        hosts["cipso"],
         int(group["mtu"]),
     )
     return record_group(

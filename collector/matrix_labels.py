@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import InputError
 from collector.kernel_state.cipso_option import label_fits
+from collector.kernel_state.context import LabelError, format_level, parse_level
 from collector.kernel_state.netlabel import Doi
 from collector.kernel_state.netlabel_check import NetlabelState, review
 from collector.kernel_state.netlabel_declared import DeclarationError, declared_state
@@ -36,6 +37,8 @@ def labelled_doi(cipso: dict[str, Any]) -> Doi | None:
 def check_labels(file: str, configurations: Iterable[ConfigurationSpec]) -> None:
     """Raises InputError that names configuration, level and tag."""
     for item in configurations:
+        if item.label is not None:
+            _check_spelling(item.label, f"{file}: configurations.{item.name}.label")
         cipso = item.subjects.get("cipso")
         if cipso is None:
             continue
@@ -60,5 +63,17 @@ def check_labels(file: str, configurations: Iterable[ConfigurationSpec]) -> None
         reason = label_fits(item.label, doi)
         if reason is not None:
             raise InputError(
-                f"{where}.label", f"{item.label!r} ({reason})", f"a level that DOI {doi.number} can carry"
+                f"{where}.label",
+                f"{item.label!r} ({reason})",
+                f"a level that DOI {doi.number} can carry",
             )
+
+
+def _check_spelling(label: str, where: str) -> None:
+    """The kernel spells a level in one way, and the proof compares with what the kernel says."""
+    try:
+        usual = format_level(*parse_level(label))
+    except LabelError as error:
+        raise InputError(where, repr(label), "a level such as s0:c0.c239") from error
+    if usual != label:
+        raise InputError(where, repr(label), f"the kernel's own spelling, {usual}")

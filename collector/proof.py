@@ -4,47 +4,110 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from collector import proof_cipso
+from collector import proof_cipso, proof_ipsec
 from collector.findings import Finding
 from collector.kernel_state.avc import allow_rules, parse_avcs
-from collector.packets import read_pcap
+from collector.packets import Packet, read_pcap
 
 # Where nothing on the path changes packets, an Ethernet MTU.
 MTU = 1500
 
 
-def prove(
-    subjects: Mapping[str, Any],
-    measured: Mapping[str, Any],
-    peer: Mapping[str, Any],
-    client: str,
-    server: str,
-    applied: Mapping[str, Mapping[str, Any]],
-    mtu: int = MTU,
-) -> list[Finding]:
-    """Hold a configuration's declaration against what was observed at both ends.
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was observed of a group.
 
-    ``measured`` and ``peer`` are what the modules ``bench_measure`` and ``bench_peer`` returned;
-    ``client`` and ``server`` the addresses; ``applied`` what the module ``cipso`` returned on each
-    host.
+    ``measured`` and ``peer`` are what ``bench_measure`` and ``bench_peer`` returned; ``applied``
+    what ``cipso`` returned, by host; ``evidence`` what ``ipsec_evidence`` returned after the
+    traffic, by host. A subject that the matrix has not has an empty mapping.
     """
-    findings = proof_cipso.check_state(subjects, applied)
-    seen = measured["probe"]
-    if "error" in seen:
-        findings.append(Finding("connection of the probe", "made", str(seen["error"]), False))
-        return findings + denials(measured, peer)
-    findings += proof_cipso.check_probe(subjects, seen, mtu)
-    packets = read_pcap(base64.b64decode(measured["pcap"]), "probe.pcap")
-    findings += proof_cipso.check_packets(subjects, packets, client, server)
-    return findings + denials(measured, peer)
+
+    measured: Mapping[str, Any]
+    peer: Mapping[str, Any]
+    applied: Mapping[str, Mapping[str, Any]]
+    evidence: Mapping[str, Mapping[str, Any]]
+
+    def packets(self, side: str) -> list[Packet]:
+        """The probe's packets as captured on the client or the server."""
+        source = self.measured if side == "client" else self.peer
+        return read_pcap(base64.b64decode(source["pcap"]), f"{side}.pcap")
 
 
-def denials(measured: Mapping[str, Any], peer: Mapping[str, Any]) -> list[Finding]:
+def expected_mss(subjects: Mapping[str, Any], mtu: int) -> int:
+    """The TCP segment size that a configuration must leave, bytes."""
+    if "ipsec" in subjects:
+        return proof_ipsec.expected_mss(subjects, mtu)
+    return proof_cipso.expected_mss(subjects, mtu)
+
+
+def payload_that_fits(subjects: Mapping[str, Any], mtu: int) -> int:
+    """The largest UDP payload that goes unfragmented, bytes. Raises LabelError."""
+    if "ipsec" in subjects:
+        return proof_ipsec.payload_that_fits(subjects, mtu)
+    return proof_cipso.payload_that_fits(subjects, mtu)
+
+
+def prove(
+    subjects: Mapping[str, Any], seen: Observed, client: str, server: str, mtu: int = MTU
+) -> list[Finding]:
+    """Hold a configuration's declaration against what was observed at both ends; ``client`` and
+    ``server`` are the addresses of the measured path."""
+    findings = []
+    if "cipso" in subjects:
+        findings += proof_cipso.check_state(subjects, seen.applied)
+    if "ipsec" in subjects:
+        findings += proof_ipsec.check_state(subjects, seen.evidence)
+    probe = seen.measured["probe"]
+    if "error" in probe:
+        text = str(probe["error"])
+        why = proof_ipsec.explanations(seen.evidence)
+        findings.insert(
+            0, Finding("connection of the probe", "made", f"{text}: {why}" if why else text, False)
+        )
+        return findings + check_denials(seen)
+    findings += check_processes(subjects, probe)
+    if "cipso" in subjects:
+        findings += proof_cipso.check_probe(subjects, probe, mtu)
+        findings += proof_cipso.check_packets(subjects, seen.packets("client"), client, server)
+    if "ipsec" in subjects:
+        findings += proof_ipsec.check_probe(subjects, probe, mtu)
+        findings += _check_esp(subjects, seen, client, server)
+        findings += proof_ipsec.check_counters(seen.evidence)
+    return findings + check_denials(seen)
+
+
+def _check_esp(
+    subjects: Mapping[str, Any], seen: Observed, client: str, server: str
+) -> list[Finding]:
+    spis = set().union(
+        *(proof_ipsec.spis_read_back(item["state"]) for item in seen.evidence.values())
+    )
+    return [
+        proof_ipsec.check_sent(subjects, seen.packets("client"), client, "client", spis),
+        proof_ipsec.check_sent(subjects, seen.packets("server"), server, "server", spis),
+    ]
+
+
+def check_processes(subjects: Mapping[str, Any], probe: Mapping[str, Any]) -> list[Finding]:
+    """The measuring processes at both ends run in the level that was wished for."""
+    label = subjects.get("label")
+    if label is None:
+        return []
+    findings = []
+    for key, what in (("label", "label of the client"), ("server_label", "label of the server")):
+        found = probe.get(key)
+        exact = proof_cipso.range_of(found) == label
+        findings.append(Finding(what, f"level {label}", str(found), exact))
+    return findings
+
+
+def check_denials(seen: Observed) -> list[Finding]:
     """No AVC denial on either host, or what was denied and what would allow it."""
     findings = []
-    for where, source in (("client", measured), ("server", peer)):
+    for where, source in (("client", seen.measured), ("server", seen.peer)):
         lines = "\n".join(source.get("denials", ()))
         found = parse_avcs(lines)
         refused = [avc for avc in found if avc.permissive is not True]

@@ -127,7 +127,7 @@ def check_packets(
     return findings
 
 
-def _range_of(label: str | None) -> str | None:
+def range_of(label: str | None) -> str | None:
     """The range of a context; None for none, and for a label that is no SELinux context."""
     try:
         return None if label is None else parse_context(label).range
@@ -136,18 +136,14 @@ def _range_of(label: str | None) -> str | None:
 
 
 def _level_of(label: str | None) -> str | None:
-    found = _range_of(label)
+    found = range_of(label)
     return None if found is None else format_level(*low_level(found))
 
 
 def check_probe(subjects: Mapping[str, Any], seen: Mapping[str, Any], mtu: int) -> list[Finding]:
-    """What the sockets at both ends say: own labels, peer labels, segment size, datagram."""
+    """What the sockets at both ends say: peer labels, segment size, datagram."""
     label = subjects["label"]
     findings = []
-    for key, what in (("label", "label of the client"), ("server_label", "label of the server")):
-        if label is not None:
-            found = seen.get(key)
-            findings.append(Finding(what, f"level {label}", str(found), _range_of(found) == label))
     peers = (
         ("server_peer_label", "peer label at the server"),
         ("peer_label", "peer label at the client"),

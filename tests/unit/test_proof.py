@@ -23,7 +23,7 @@ from collector.kernel_state.netlabel_check import review
 from collector.kernel_state.netlabel_map import describe
 from collector.matrix_labels import netlabel_state
 from collector.packets import read_pcap
-from collector.proof import denials, prove
+from collector.proof import Observed, check_denials, check_processes, prove
 from collector.proof_cipso import (
     check_packets,
     check_probe,
@@ -38,6 +38,11 @@ AVC = (
     " scontext=unconfined_u:unconfined_r:unconfined_t:s0"
     " tcontext=system_u:object_r:netlabel_peer_t:s0 tclass=peer permissive=0"
 )
+
+
+def sockets(subjects, seen):
+    return check_processes(subjects, seen) + check_probe(subjects, seen, 1500)
+
 
 
 def read_back(subjects):
@@ -63,7 +68,7 @@ def failures(found):
 
 @pytest.mark.parametrize("subjects", [LABELLED, PLAIN], ids=["labelled", "plain"])
 def test_a_configuration_that_is_live_is_proven(subjects):
-    found = prove(subjects, measured(subjects), peer(), CLIENT, SERVER, both(subjects))
+    found = prove(subjects, Observed(measured(subjects), peer(), both(subjects), {}), CLIENT, SERVER)
     assert failures(found) == []
     assert {finding.what for finding in found} >= {
         "kernel state of the client",
@@ -137,14 +142,14 @@ def test_a_sysctl_that_did_not_take_is_no_proof():
     ],
 )
 def test_each_observation_of_the_sockets_can_refuse_the_proof(change, message):
-    found = check_probe(LABELLED, measured(LABELLED, **change)["probe"], 1500)
+    found = sockets(LABELLED, measured(LABELLED, **change)["probe"])
     assert [text for text in failures(found) if text.startswith(message)]
     assert len(failures(found)) == 1
 
 
 def test_a_label_from_the_wire_refutes_an_unlabelled_configuration():
     seen = measured(PLAIN, peer_label="system_u:object_r:netlabel_peer_t:s0")["probe"]
-    assert failures(check_probe(PLAIN, seen, 1500)) == [
+    assert failures(sockets(PLAIN, seen)) == [
         "peer label at the client: wanted none from the wire, found"
         " system_u:object_r:netlabel_peer_t:s0"
     ]
@@ -152,7 +157,7 @@ def test_a_label_from_the_wire_refutes_an_unlabelled_configuration():
 
 def test_a_peer_without_a_context_of_three_parts_is_no_proof_and_no_crash():
     seen = measured(LABELLED, label="unconfined", server_peer_label="?")["probe"]
-    assert len(failures(check_probe(LABELLED, seen, 1500))) == 2
+    assert len(failures(sockets(LABELLED, seen))) == 2
 
 
 OPTION = expected_option(LABELLED)
@@ -192,7 +197,7 @@ def test_packets_of_others_prove_nothing():
 def test_a_probe_that_did_not_get_through_says_why():
     brought = measured(LABELLED)
     brought["probe"] = {"error": "Connection timed out", "errno": 110}
-    found = prove(LABELLED, brought, peer(), CLIENT, SERVER, both(LABELLED))
+    found = prove(LABELLED, Observed(brought, peer(), both(LABELLED), {}), CLIENT, SERVER)
     assert findings_of.first_failure(found) == (
         "connection of the probe: wanted made, found Connection timed out"
     )
@@ -201,7 +206,9 @@ def test_a_probe_that_did_not_get_through_says_why():
 @pytest.mark.parametrize("where", ["client", "server"])
 def test_a_denial_on_either_host_is_no_proof_and_says_what_would_allow_it(where):
     lines = {"client": [], "server": [], where: [AVC]}
-    found = denials({"denials": lines["client"]}, {"denials": lines["server"]})
+    found = check_denials(
+        Observed({"denials": lines["client"]}, {"denials": lines["server"]}, {}, {})
+    )
     assert [finding.ok for finding in found] == [where != "client", where != "server"]
     text = failures(found)[0]
     assert text.startswith(f"AVC denials on the {where}: wanted none, found 1 (1 enforced); would")
@@ -211,7 +218,7 @@ def test_a_denial_on_either_host_is_no_proof_and_says_what_would_allow_it(where)
 def test_a_damaged_capture_cannot_prove():
     brought = measured(LABELLED)
     brought["pcap"] = base64.b64encode(pcap([])).decode()
-    found = prove(LABELLED, brought, peer(), CLIENT, SERVER, both(LABELLED))
+    found = prove(LABELLED, Observed(brought, peer(), both(LABELLED), {}), CLIENT, SERVER)
     assert len(failures(found)) == 3
 
 
