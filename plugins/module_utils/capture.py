@@ -2,20 +2,24 @@
 
 AF_PACKET sees both directions after the stack has written its headers: what is captured here is
 what goes to the wire. File format: pcap (draft-ietf-opsawg-pcap), microseconds, Ethernet.
+
+Also a program, for the far end: ``capture.py DEVICE PORT FILE LIFETIME_S`` writes the file when it
+is asked to end (SIGTERM), has enough packets, or was forgotten.
 """
 
 from __future__ import annotations
 
 import select
+import signal
 import socket
 import struct
+import sys
 import threading
 import time
 from typing import List, Tuple
 
 ETH_P_ALL = 3
 SNAP_BYTES = 256  # headers with all options, never much payload
-_PORTS_AT = {4: None, 6: 40}
 
 
 def has_port(frame: bytes, port: int) -> bool:
@@ -88,9 +92,38 @@ class Capture:
             if has_port(frame, self._port) or is_esp(frame):
                 self.packets.append((time.time(), len(frame), frame[:SNAP_BYTES]))
 
+    def wait(self, timeout_s: float) -> None:
+        """Return once there are enough packets, or after ``timeout_s`` seconds."""
+        self._thread.join(timeout_s)
+
     def stop(self) -> None:
         """End recording; safe to call twice."""
         if not self._stop.is_set():
             self._stop.set()
             self._thread.join()
             self._socket.close()
+
+
+def main(argv: List[str]) -> int:
+    """Entry point of the program."""
+    device, port, path, lifetime_s = argv[0], int(argv[1]), argv[2], float(argv[3])
+
+    def end(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    capture = Capture(device, port)
+    try:
+        with capture:
+            with open(path, "wb"):
+                pass  # the file's appearance says that every packet from now on is seen
+            capture.wait(lifetime_s)
+    except KeyboardInterrupt:
+        capture.stop()
+    with open(path, "wb") as handle:
+        handle.write(pcap(capture.packets))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

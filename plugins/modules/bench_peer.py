@@ -36,6 +36,9 @@ options:
     description: Port of netserver's control connections.
     type: int
     default: 12865
+  capture_device:
+    description: Device whose packets of the probe are captured; without it none are.
+    type: str
   lifetime:
     description: Seconds without a client after which a forgotten server ends by itself.
     type: int
@@ -73,12 +76,17 @@ netserver:
   description: The netserver that runs; its argv, pid, label.
   type: dict
   returned: when started with O(netserver_address)
+pcap:
+  description: Packets of the probe on O(capture_device), a capture file in base64.
+  type: str
+  returned: when stopped
 identity:
   description: Kernel, boot id and context of the host.
   type: dict
   returned: always
 """
 
+import base64
 import json
 import os
 import subprocess
@@ -87,20 +95,27 @@ from typing import Any, Dict, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.crossover.lab.plugins.module_utils import audit, labelled, probe
+from ansible_collections.crossover.lab.plugins.module_utils import (
+    audit,
+    capture,
+    labelled,
+    probe,
+)
 from ansible_collections.crossover.lab.plugins.module_utils.host import netserver
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError
 from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
 from ansible_collections.crossover.lab.plugins.module_utils.lab.process import Process, identify
 
 PID_FILE = os.path.join(labelled.RUN_DIR, "probe.json")
+CAPTURE_PID_FILE = os.path.join(labelled.RUN_DIR, "capture.json")
+CAPTURE_FILE = os.path.join(labelled.RUN_DIR, "capture.pcap")
 LISTEN_SECONDS = 15.0
 END_SECONDS = 5.0
 
 
-def _previous() -> Optional[Process]:
+def _previous(path: str) -> Optional[Process]:
     try:
-        with open(PID_FILE, encoding="utf-8") as handle:
+        with open(path, encoding="utf-8") as handle:
             return Process(**json.load(handle))
     except (FileNotFoundError, ValueError, TypeError):
         return None
@@ -114,12 +129,60 @@ def _stop(port: int) -> bool:
             netserver.stop(server, path, END_SECONDS)
             netserver.wait_free(server, END_SECONDS)
             acted = True
-    process = _previous()
-    if process is not None:
-        process.end(2.0)
-        os.unlink(PID_FILE)
-        acted = True
+    for path in (PID_FILE, CAPTURE_PID_FILE):
+        process = _previous(path)
+        if process is not None:
+            process.end(2.0)
+            os.unlink(path)
+            acted = True
     return acted
+
+
+def _captured() -> str:
+    """What was captured, a capture file in base64; empty if nothing was to be."""
+    try:
+        with open(CAPTURE_FILE, "rb") as handle:
+            data = handle.read()
+    except FileNotFoundError:
+        return ""
+    os.unlink(CAPTURE_FILE)
+    return base64.b64encode(data).decode()
+
+
+def _remember(path: str, pid: int) -> None:
+    found = identify(pid)
+    if found:
+        with open(path, "w", encoding="utf-8") as handle:
+            json.dump({"pid": found.pid, "started": found.started}, handle)
+
+
+def _start_capture(wanted: Dict[str, Any]) -> None:
+    if not wanted["capture_device"]:
+        return
+    program = os.path.join(labelled.run_dir(), "capture.py")
+    with open(program, "w", encoding="utf-8") as handle:
+        handle.write(labelled.source_of(capture))
+    if os.path.exists(CAPTURE_FILE):
+        os.unlink(CAPTURE_FILE)
+    argv = ["/usr/bin/python3", "-I", "-S", program, wanted["capture_device"]]
+    argv += [str(wanted["port"]), CAPTURE_FILE, str(wanted["lifetime"])]
+    with open(os.path.join(labelled.RUN_DIR, "capture.log"), "w+b") as sink:
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+            cwd="/",
+        )
+        deadline = time.monotonic() + LISTEN_SECONDS
+        while not os.path.exists(CAPTURE_FILE):
+            if child.poll() is not None or time.monotonic() > deadline:
+                sink.seek(0)
+                text = sink.read().decode(errors="replace").strip() or "no word from it"
+                raise HostError(f"capture on {wanted['capture_device']} does not start: {text}")
+            time.sleep(0.02)
+    _remember(CAPTURE_PID_FILE, child.pid)
 
 
 def _start_netserver(wanted: Dict[str, Any]) -> Optional[Dict[str, Any]]:
@@ -174,11 +237,8 @@ def _start(module: AnsibleModule) -> None:
                 text = handle.read().strip() or "silently"
             module.fail_json(msg=f"the probe's server ended with {child.returncode}: {text}")
         if _listens(wanted["address"], wanted["port"]):
-            found = identify(child.pid)
-            if found:
-                with open(PID_FILE, "w", encoding="utf-8") as handle:
-                    json.dump({"pid": found.pid, "started": found.started}, handle)
-                return
+            _remember(PID_FILE, child.pid)
+            return
         time.sleep(0.02)
     child.kill()
     child.wait()
@@ -198,6 +258,7 @@ def main() -> None:
             "label": {"type": "str"},
             "netserver_address": {"type": "str"},
             "netserver_port": {"type": "int", "default": 12865},
+            "capture_device": {"type": "str"},
             "lifetime": {"type": "int", "default": 600},
             "audit": {"type": "dict"},
         },
@@ -207,9 +268,12 @@ def main() -> None:
         if module.params["state"] == "stopped":
             since = module.params["audit"]
             denials = audit.denials_since(since) if since else []
-            module.exit_json(changed=stopped, denials=denials, identity=identity())
+            module.exit_json(
+                changed=stopped, denials=denials, pcap=_captured(), identity=identity()
+            )
         where = audit.position()
         server = _start_netserver(module.params)
+        _start_capture(module.params)
         _start(module)
     except HostError as error:
         module.fail_json(msg=str(error))
