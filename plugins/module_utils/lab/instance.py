@@ -6,10 +6,11 @@ import contextlib
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from . import qemu, qmp, seed, ssh
 from .accelerator import Accelerator, choose
@@ -278,12 +279,22 @@ def _close_masters(name: str, sockets: Path) -> None:
             continue  # it hangs on a dead guest; without its socket nobody can use it
 
 
+@contextlib.contextmanager
+def _in_words(name: str) -> Iterator[None]:
+    """What the operating system refuses (no space, no permission) as a LabError."""
+    try:
+        yield
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        raise LabError(f"lab {name}: {error.strerror or error}{where}") from error
+
+
 def up(wish: Wish) -> tuple[bool, LabState]:
     """Ensure the lab runs as wished; returns whether anything changed, and its state.
 
     LabError leaves no process of the lab behind.
     """
-    with locked(wish.name):
+    with _in_words(wish.name), locked(wish.name):
         began = time.monotonic()
         starter = _Starter(wish)
         before = load(wish.name)
@@ -304,15 +315,13 @@ def up(wish: Wish) -> tuple[bool, LabState]:
             starter.state.how = "restored" if restored else "booted"
             starter.state.start_s = round(time.monotonic() - began, 2)
             starter.state.write()
-        except BaseException as error:
+        except BaseException:
             _stop_nodes(starter.state, wish.name)
             if starter.state.saved is None:
                 _drop_disks(starter)  # a half-made disk is of no use and may fill the file system
             # On a full disk, which is the error told below. The next start needs no state.
             with contextlib.suppress(OSError):
                 starter.state.write()
-            if isinstance(error, OSError):
-                raise LabError(f"lab {wish.name}: {error}") from error
             raise
         return True, starter.state
 
@@ -344,7 +353,7 @@ def _boot_fresh(starter: _Starter) -> None:
 
 def down(name: str, forget: bool = False) -> bool:
     """Stop the lab; its saved state stays unless ``forget``. Returns whether anything changed."""
-    with locked(name):
+    with _in_words(name), locked(name):
         state = load(name)
         acted = _stop_nodes(state, name)
         if state is not None:
