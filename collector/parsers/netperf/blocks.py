@@ -117,17 +117,20 @@ def read_interim(lines: tuple[Line, ...], at: int) -> tuple[Interim | Broken, in
     """One interim result, perhaps wrapped."""
     if not _INTERIM_START.match(lines[at].text):
         return None
-    for count in (1, 2):
+    # The longer form first: the line may have been broken before "ending at".
+    for count in (2, 1):
         part = lines[at : at + count]
+        if len(part) < count or not part[-1].text.strip():
+            continue
         match = _INTERIM.fullmatch(" ".join(line.text.strip() for line in part))
         if match is None:
             continue
         factor = unit_factor(match["unit"])
         rate = fixed(match["rate"], 2)
-        if match["end"] is None or match["unit"] == "Usec":
+        if match["unit"] == "Usec":
             break
         return Interim(
-            end_s=float(match["end"]),
+            end_s=float(match["end"]) if match["end"] else None,
             interval_s=float(match["over"]),
             throughput_bps=scaled(rate, factor) if rate is not None and factor else None,
             transactions_per_second=rate if match["unit"] == TRANSACTIONS else None,

@@ -315,7 +315,7 @@ def _remark(fields: Fields, table: Table, row: str, text: str) -> None:
 
 def interim_warnings(series: list[Interim]) -> list[str]:
     """Interim results end one after the other; anything else has been mixed up."""
-    ends = [one.end_s for one in series]
+    ends = [one.end_s for one in series if one.end_s is not None]
     if any(later <= earlier for earlier, later in pairwise(ends)):
         return ["the interim results are not in the order of time: doubled, moved or of two runs"]
     return []

@@ -49,10 +49,10 @@ class Confidence:
 class Interim:
     """One ``Interim result:`` line (option -D): mean rate over ``interval_s`` ending at ``end_s``.
 
-    ``end_s`` is seconds since the epoch on netperf's host.
+    ``end_s`` is seconds since the epoch on netperf's host; netperf 2.4 does not print it.
     """
 
-    end_s: float
+    end_s: float | None
     interval_s: float
     throughput_bps: float | None
     transactions_per_second: float | None

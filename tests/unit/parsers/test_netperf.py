@@ -268,6 +268,22 @@ def test_an_error_on_stderr_above_the_banner_is_of_that_run() -> None:
     assert record.failure.errno_name == "ECONNREFUSED"
 
 
+def test_interim_results_with_and_without_their_end() -> None:
+    old = "Interim result:  941.20 10^6bits/s over 1.01 seconds\n"
+    new = "Interim result:  941.30 10^6bits/s over 1.010 seconds\nending at 1377579676.901\n"
+    record = only(block().replace(HEADER[:4], old + new + HEADER[:4]))
+    assert [(one.end_s, one.throughput_bps) for one in record.interim] == [
+        (None, 941.20e6),
+        (1377579676.901, 941.30e6),
+    ]
+
+
+def test_interim_results_out_of_order_are_flagged() -> None:
+    line = "Interim result:  941.20 10^6bits/s over 1.010 seconds ending at 1377579676.901\n"
+    record = only(block().replace(HEADER[:4], line + line + HEADER[:4]))
+    assert "not in the order of time" in record.warnings[0]
+
+
 @pytest.mark.parametrize(
     ("text", "error_class", "errno_name"),
     [
