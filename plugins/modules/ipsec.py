@@ -268,7 +268,7 @@ guard_rolled_back:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.crossover.lab.plugins.module_utils import guard, ipsec_apply
+from ansible_collections.crossover.lab.plugins.module_utils import guard, ipsec_apply, ipsec_prepare
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_arguments import CONNECTIONS
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared import DeclarationError
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_host import IpsecError
@@ -296,7 +296,7 @@ def main() -> None:
     """Entry point of the module."""
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     try:
-        change = ipsec_apply.prepare(module.params)
+        change = ipsec_prepare.prepare(module.params)
         for text in change.warnings:
             module.warn(text)
         if module.check_mode:
