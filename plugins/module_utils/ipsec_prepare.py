@@ -198,7 +198,7 @@ def _keys(
     keys = Vault()
     for item, own in zip(connections, states):  # noqa: B905 - Python 3.9
         if item.name in stale:
-            make_keys(item, _seed(seed), keys)
+            make_keys(item, read_seed(seed), keys)
             continue
         for state in own:
             for part in state.algorithms:
@@ -208,13 +208,13 @@ def _keys(
     return keys
 
 
-def _seed(text: Optional[str]) -> bytes:
+def read_seed(text: Optional[str]) -> bytes:
+    """The seed's bytes. Raises :class:`DeclarationError`, without what came: it is a secret."""
     try:
         seed = base64.b64decode(text or "", validate=True)
     except binascii.Error:
         seed = b""
     if len(seed) != SEED_BYTES:
-        # Without what came: it is a secret.
         raise DeclarationError(
             f"seed: wanted {SEED_BYTES} bytes in base64, as the action ipsec_keys makes them"
         )

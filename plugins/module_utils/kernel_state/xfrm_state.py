@@ -156,6 +156,9 @@ class _StateReader:
         self._values.update(proto=proto, spi=spi, reqid=reqid, mode=mode)
 
     def _window(self, words: Words) -> None:
+        # iproute2 6.15 puts no blank between the last flag and "extra_flag".
+        text = words.text.replace("extra_flag", " extra_flag")
+        words = Words(words.line, text, self._blanked)
         words.literal("replay-window")
         self._values["replay_window"] = words.number("replay-window")
         if words.optional("seq"):

@@ -254,3 +254,12 @@ def test_commands_of_a_script_declare_states():
     assert parse_state_add("ip xfrm policy add src 192.0.2.1 dst 192.0.2.2 dir out") is None
     with pytest.raises(StateError, match="without dst or spi"):
         parse_state_add("ip xfrm state add src 192.0.2.1 proto esp")
+
+
+def test_flags_that_iproute2_runs_together_are_read():
+    (state,) = parse_states(
+        "src 2001:db8::1 dst 2001:db8::2\n"
+        "\tproto esp spi 0x1000 reqid 16389 mode tunnel\n"
+        "\treplay-window 0 flag af-unspecextra_flag dont-encap-dscp\n"
+    )
+    assert (state.flags, state.extra_flags) == (("af-unspec",), ("dont-encap-dscp",))

@@ -1,0 +1,304 @@
+#!/usr/bin/python
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ansible module: the IPsec connections of a host, keyed by an IKE daemon."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ike
+short_description: Key IPsec connections with libreswan or strongSwan, with or without labels
+version_added: 0.1.0
+description:
+  - Takes the same declaration as M(crossover.lab.ipsec), runs an IKEv2 daemon of its own with it,
+    and waits until the SAs of every connection exist in both directions.
+  - The daemon's configuration and the pre-shared key, which comes from O(seed), are in memory; the
+    key's file is gone as soon as the daemon has read it. Nothing below /etc is written.
+  - With a label, libreswan makes SAs when a packet of a process asks for them, for the label of
+    that process; this module sends one under O(level). strongSwan as Debian builds it has no
+    SELinux labels.
+  - Takes away what it started; while another IKE daemon runs on the host it refuses to start.
+author: Crossover developers
+options:
+  state:
+    description: V(absent) ends the daemon that this module started.
+    type: str
+    choices: [present, absent]
+    default: present
+  keying:
+    description: The daemon.
+    type: str
+    choices: [libreswan, strongswan]
+    default: libreswan
+  connections:
+    description: The connections.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name, unique on the host.
+        type: str
+        required: true
+      ends:
+        description: The two addresses; one of them is this host's.
+        type: list
+        elements: str
+        required: true
+      mode:
+        description: V(transport) protects what the ends send each other, V(tunnel) networks.
+        type: str
+        choices: [transport, tunnel]
+        default: transport
+      networks:
+        description: For V(tunnel), the networks behind the ends; the ends themselves if not given.
+        type: list
+        elements: str
+      algorithm:
+        description: >-
+          Algorithms of ESP. V(null) does not encrypt and checks integrity with HMAC-SHA256.
+        type: str
+        choices: [aes-gcm, aes-cbc-sha1, aes-cbc-sha256, chacha20-poly1305, "null"]
+        default: aes-gcm
+      key_bits:
+        description: Size of the cipher's key; by default the smallest that it takes.
+        type: int
+      esn:
+        description: Whether sequence numbers have 64 bits.
+        type: bool
+        default: false
+      replay_window:
+        description: Packets that may arrive out of order.
+        type: int
+        default: 32
+      selectors:
+        description: Which packets; all between the ends if not given.
+        type: list
+        elements: dict
+        suboptions:
+          protocol:
+            description: Protocol such as V(tcp) or V(udp); all if not given.
+            type: str
+          port:
+            description: Port of the second end; all if not given.
+            type: int
+      mark:
+        description: Packet mark of the SAs and policies.
+        type: dict
+        suboptions:
+          value:
+            description: Value.
+            type: int
+            required: true
+          mask:
+            description: Mask; all bits if not given.
+            type: int
+      if_id:
+        description: Identifier of an xfrm interface.
+        type: int
+      offload:
+        description: Device that the SAs are offloaded to.
+        type: str
+      lifetimes:
+        description: Limits of each SA; none if not given.
+        type: dict
+        suboptions:
+          soft_bytes:
+            description: Bytes until the kernel warns.
+            type: int
+          hard_bytes:
+            description: Bytes until the SA expires.
+            type: int
+          soft_packets:
+            description: Packets until the kernel warns.
+            type: int
+          hard_packets:
+            description: Packets until the SA expires.
+            type: int
+          soft_add_s:
+            description: Seconds from being added until the kernel warns.
+            type: int
+          hard_add_s:
+            description: Seconds from being added until the SA expires.
+            type: int
+          soft_use_s:
+            description: Seconds from the first use until the kernel warns.
+            type: int
+          hard_use_s:
+            description: Seconds from the first use until the SA expires.
+            type: int
+      label:
+        description: >-
+          SELinux context of the SAs, or V(process) for the context in which the measured processes
+          will run (that of this connection, with O(level)). None if not given.
+        type: str
+      policy_label:
+        description: >-
+          Context of the policies; of a labelled connection C(system_u:object_r:ipsec_spd_t:s0) if
+          not given.
+        type: str
+      spi:
+        description: First SPI; each pair of SAs takes two. By default from the place in the list.
+        type: int
+      reqid:
+        description: >-
+          Number that ties SAs to policies, and tells them from those of others. By default from
+          the place in the list.
+        type: int
+      priority:
+        description: Priority of the policies; lower ones are asked first.
+        type: int
+        default: 1000
+      pairs:
+        description: >-
+          Pairs of SAs. The first serves the flow; more of them fill the table to measure its size.
+        type: int
+        default: 1
+      vary:
+        description: What the further pairs differ in.
+        type: str
+        choices: [label, selector]
+        default: label
+  level:
+    description: SELinux level that the measured processes are started with (C(runcon -l)).
+    type: str
+  seed:
+    description: 32 random bytes in base64, the same for both hosts; see the action ipsec_keys.
+    type: str
+  generation:
+    description: A name for the seed that says nothing about it.
+    type: str
+  rekey:
+    description: Whether the daemon is started anew, with a new key, even if nothing differs.
+    type: bool
+    default: false
+  wait:
+    description: Seconds within which the SAs must exist; V(0) does not wait.
+    type: int
+    default: 60
+  management:
+    description: >-
+      Addresses that manage this host and must stay reachable in clear. If not given, the other end
+      of the SSH connection; an empty list switches this protection off.
+    type: list
+    elements: str
+  guard:
+    description: The rollback against lock-out; filled in by the action plugin.
+    type: dict
+    suboptions:
+      timeout:
+        description: Seconds within which a new connection must confirm the change; above O(wait).
+        type: int
+        default: 90
+      token:
+        description: Name of the guard.
+        type: str
+attributes:
+  check_mode:
+    support: full
+    description: Says whether the daemon would be started, ended or left.
+  diff_mode:
+    support: full
+    description: Shows the daemon's configuration, which holds no key.
+seealso:
+  - module: crossover.lab.ipsec
+"""
+
+EXAMPLES = r"""
+- name: Ensure the test link is keyed by IKE, with the label of the measured processes
+  crossover.lab.ike:
+    connections:
+      - name: test
+        ends: [198.18.0.1, 198.18.0.2]
+        label: process
+    level: s0:c0.c239
+    seed: "{{ keys.seed }}"
+    generation: "{{ keys.generation }}"
+    guard:
+      timeout: 120
+"""
+
+RETURN = r"""
+connections:
+  description: For each connection its C(name), C(generation) and C(label).
+  returned: success
+  type: list
+  elements: dict
+state:
+  description: SAs and policies between the declared ends as read back, without keys.
+  returned: success
+  type: dict
+context:
+  description: Context of the measured processes, where a label was declared.
+  returned: success
+  type: str
+explain:
+  description: Why no SAs came, as C(cause), C(text) and C(hint).
+  returned: failure
+  type: list
+  elements: dict
+log:
+  description: Lines of the daemon's log that tell of trouble.
+  returned: failure
+  type: list
+  elements: str
+guard:
+  description: The guard of this change; none if nothing could cut the connection.
+  returned: always
+  type: dict
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.crossover.lab.plugins.module_utils import guard, ike_apply
+from ansible_collections.crossover.lab.plugins.module_utils.ipsec_arguments import CONNECTIONS
+from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared import DeclarationError
+from ansible_collections.crossover.lab.plugins.module_utils.ipsec_host import IpsecError
+
+ARGUMENTS = {
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "keying": {
+        "type": "str",
+        "choices": ["libreswan", "strongswan"],
+        "default": "libreswan",
+        "no_log": False,
+    },
+    "connections": CONNECTIONS,
+    "level": {"type": "str"},
+    "seed": {"type": "str", "no_log": True},
+    "generation": {"type": "str"},
+    "rekey": {"type": "bool", "default": False, "no_log": False},
+    "wait": {"type": "int", "default": ike_apply.DEFAULT_WAIT_S},
+    "management": {"type": "list", "elements": "str"},
+    "guard": {
+        "type": "dict",
+        "options": {
+            "timeout": {"type": "int", "default": ike_apply.DEFAULT_GUARD_S},
+            "token": {"type": "str", "no_log": False},
+        },
+    },
+}
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    try:
+        change = ike_apply.prepare(module.params)
+        for text in change.warnings:
+            module.warn(text)
+        if module.check_mode:
+            module.exit_json(**change.result())
+        module.exit_json(**ike_apply.carry_out(change, module.params))
+    except ike_apply.NotUpError as error:
+        module.fail_json(
+            msg=str(error),
+            explain=[reason.as_dict() for reason in error.reasons],
+            log=list(error.log),
+            guard=None,
+        )
+    except (DeclarationError, IpsecError, guard.GuardError) as error:
+        module.fail_json(msg=str(error), explain=[], log=[], guard=None)
+
+
+if __name__ == "__main__":
+    main()
