@@ -109,13 +109,15 @@ def open_campaign(
         "run_folder": str(folder),
         "run_id": run.plan.run_id,
         "blocks": run.plan.blocks,
-        "groups": [_group(run, group, client, server) for group in left],
+        "groups": [describe_group(run, group, client, server) for group in left],
     }
 
 
-def _group(
+def describe_group(
     run: Run, group: Group, client: Mapping[str, Any], server: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """A group with everything that the roles need of it; ``client`` and ``server`` as in
+    ``open_campaign``. Raises InputError."""
     plan = run.plan
     declared = next(item for item in plan.configurations if item.name == group.configuration)
     link = client["link"]

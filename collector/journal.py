@@ -25,8 +25,11 @@ def now() -> str:
 def append(folder: Path, event: str, **details: Any) -> None:
     """Append one event and wait until it is on disk. A line cut off by an earlier crash is
     closed first, so that it cannot swallow this one."""
-    line = json.dumps({"time": now(), "event": event, **details}, sort_keys=False)
-    path = folder / JOURNAL_FILE
+    append_lines(folder / JOURNAL_FILE, [json.dumps({"time": now(), "event": event, **details})])
+
+
+def append_lines(path: Path, lines: Iterable[str]) -> None:
+    """Append lines to a file and wait until they are on disk; a torn last line goes first."""
     with path.open("a+b") as handle:
         size = handle.seek(0, os.SEEK_END)
         if size:
@@ -34,7 +37,7 @@ def append(folder: Path, event: str, **details: Any) -> None:
             if handle.read(1) != b"\n":
                 _drop_torn_line(handle, size)
         handle.seek(0, os.SEEK_END)
-        handle.write(line.encode() + b"\n")
+        handle.write("".join(f"{line}\n" for line in lines).encode())
         handle.flush()
         os.fsync(handle.fileno())
 

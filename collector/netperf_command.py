@@ -49,9 +49,13 @@ def argv(settings: Mapping[str, Any], path: Path, payload_bytes: int) -> list[st
     if confidence is not None:
         command += ["-i", f"{confidence['max_iterations']},{confidence['min_iterations']}"]
         command += ["-I", f"{confidence['level_pct']},{confidence['width_pct']:g}"]
+    return [*command, "--", *data_options(settings, path, payload_bytes), "-k", SELECTORS]
+
+
+def data_options(settings: Mapping[str, Any], path: Path, payload_bytes: int) -> list[str]:
+    """The options that concern the data connection: what stands behind ``--``."""
     # The control connection keeps its own family; only the data connection has the measured one.
-    family = "-6" if ":" in path.server else "-4"
-    command += ["--", "-H", path.server, "-L", path.client, family]
+    command = ["-H", path.server, "-L", path.client, "-6" if ":" in path.server else "-4"]
     if settings["netperf"] == "UDP_STREAM":
         command += ["-R", "1"]  # netperf forbids routing of UDP_STREAM unless told otherwise
     message = settings["message_bytes"]
@@ -64,7 +68,7 @@ def argv(settings: Mapping[str, Any], path: Path, payload_bytes: int) -> list[st
         command += ["-s", str(settings["local_socket_bytes"])]
     if settings["remote_socket_bytes"] is not None:
         command += ["-S", str(settings["remote_socket_bytes"])]
-    return [*command, "-k", SELECTORS]
+    return command
 
 
 def timeout_s(settings: Mapping[str, Any]) -> float:

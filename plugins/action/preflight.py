@@ -9,6 +9,12 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.crossover.lab.plugins.plugin_utils.clock import (
+    COMMAND,
+    clock_offset,
+    read_seconds,
+)
+
 # What sudo says when it wants a terminal, which there is none of with pipelining.
 TERMINAL_WANTED = {
     "you must have a tty to run sudo": "requiretty",
@@ -27,15 +33,6 @@ def explain_become(host: str, text: str) -> str | None:
                 f"{'visiblepw' if setting == '!visiblepw' else '!requiretty'})"
             )
     return None
-
-
-def clock_offset(before: float, after: float, there: float) -> tuple[float, float]:
-    """Offset of a remote clock that was read between two local times, and its uncertainty.
-
-    Seconds; positive when the remote clock is ahead. The reading happened at some moment of the
-    round trip, so the offset is known to half of it.
-    """
-    return there - (before + after) / 2, (after - before) / 2
 
 
 def clock_warning(host: str, offset_s: float, uncertainty_s: float, limit_s: float) -> str | None:
@@ -80,10 +77,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _clock(self) -> tuple[float, float]:
         """Read the host's clock as modules are run: with input, so without a terminal."""
         before = time.time()
-        answer = self._low_level_execute_command("date +%s.%N", in_data=b"\n")
+        answer = self._low_level_execute_command(COMMAND, in_data=b"\n")
         after = time.time()
         try:
-            return clock_offset(before, after, float(answer["stdout"].split()[-1]))
-        except (ValueError, IndexError):
-            said = answer.get("stderr") or answer["stdout"] or f"rc {answer['rc']}"
-            raise AnsibleError(f"date +%s.%N: found {said.strip()!r}; wanted seconds") from None
+            return clock_offset(before, after, read_seconds(answer))
+        except ValueError as error:
+            raise AnsibleError(str(error)) from None
