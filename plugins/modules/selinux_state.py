@@ -145,12 +145,12 @@ def _run(argv):
 
 
 def _reboot(plan):
-    """Why a reboot is needed, or None. HostError when a reboot would not help."""
-    running = selinux.mode()
-    reason = selinux_state.needs_reboot(plan.changes, running)
-    if reason and running == "disabled":
+    """Why a reboot is needed, or None. HostError when it would not help, or not come back."""
+    reason = selinux_state.needs_reboot(plan.changes, selinux.mode())
+    wanted = next((c.after for c in plan.changes if c.key in ("mode", "config SELINUX")), None)
+    if reason and wanted:
         lsm = LSM.read_text() if LSM.exists() else ""
-        problem = selinux_state.boot_problem(selinux.CMDLINE.read_text(), lsm)
+        problem = selinux_state.boot_problem(selinux.CMDLINE.read_text(), lsm, wanted)
         if problem:
             raise HostError(f"{reason}, but {problem}")
     return reason

@@ -221,8 +221,20 @@ def _kept(change: Change, name: str, kept: Path) -> Tuple[str, bytes]:
     raise HostError(f"SELinux {change.key}: the copy of {change.after} is gone from {folder}")
 
 
-def boot_problem(cmdline: str, lsm: str) -> Optional[str]:
-    """Why a reboot would not start SELinux, with the remedy; None when it would."""
+def boot_problem(cmdline: str, lsm: str, wanted: str) -> Optional[str]:
+    """Why a boot would not come out as wanted, with the remedy; None when it would.
+
+    Since Linux 6.4 a configuration cannot switch SELinux off any more. With ``enforcing=1`` on the
+    command line such a boot ends before its first service: systemd freezes without a policy.
+    """
+    words = cmdline.split()
+    if wanted == "disabled":
+        if "enforcing=1" not in words or "selinux=0" in words:
+            return None
+        return (
+            f"the kernel's command line ({cmdline.strip()}) says enforcing=1, and with it a boot "
+            "that is configured disabled freezes; wanted selinux=0 on it instead, or permissive"
+        )
     if selinux.boot_selects_selinux(cmdline, lsm):
         return None
     return (

@@ -118,9 +118,24 @@ def test_another_policy_type_needs_a_boot_and_new_labels():
 )
 def test_whether_a_boot_would_start_selinux(cmdline, lsm, starts):
     assert selinux.boot_selects_selinux(cmdline, lsm) is starts
-    problem = selinux_state.boot_problem(cmdline, lsm)
+    problem = selinux_state.boot_problem(cmdline, lsm, "enforcing")
     assert (problem is None) is starts
     assert starts or "wanted security=selinux selinux=1" in problem
+
+
+@pytest.mark.parametrize(
+    ("cmdline", "comes_back"),
+    [
+        ("security=selinux selinux=1 enforcing=1", False),
+        ("security=selinux selinux=1", True),
+        ("security=selinux selinux=1 enforcing=0", True),
+        ("selinux=0 enforcing=1", True),
+    ],
+)
+def test_a_boot_that_would_freeze_is_refused(cmdline, comes_back):
+    problem = selinux_state.boot_problem(cmdline, "capability,selinux", "disabled")
+    assert (problem is None) is comes_back
+    assert comes_back or "wanted selinux=0 on it instead, or permissive" in problem
 
 
 def test_a_declaration_has_the_mode_now_and_at_the_next_boot():
