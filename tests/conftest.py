@@ -1,0 +1,17 @@
+"""Order and honesty of the suite."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Fast tests first, then those on the lab, and at the very end the README, whose commands
+    take the lab down."""
+
+    def rank(item: pytest.Item) -> int:
+        if "test_readme" in item.nodeid:
+            return 2 if item.get_closest_marker("lab") else 0
+        return 1 if item.get_closest_marker("lab") else 0
+
+    items.sort(key=rank)
