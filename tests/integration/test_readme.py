@@ -46,6 +46,7 @@ def test_they_work_one_after_the_other(lab, tmp_path):
     table = printed["./crossover demo"]
     for configuration in ("Unlabel", "C_NoCat", "C_FlCat", "C_F_LxV", "C_F_NoC"):
         row = next(line for line in table.splitlines() if line.startswith(configuration))
-        assert "invalid" not in row and len(row.split()) == 5, row
+        assert "invalid" not in row
+        assert len(row.split()) == 5, row
     assert "skipped" in next(line for line in table.splitlines() if line.startswith("NoPatch"))
     assert "Report: " in table
