@@ -31,7 +31,6 @@ from .xfrm_plan import IpsecState
 
 RECORD = Path("/run/crossover/ike.json")
 DEFAULT_WAIT_S = 60
-DEFAULT_GUARD_S = 90
 # Packets that make the kernel ask for labelled SAs go to the discard port.
 _TRIGGER_PORT = 9
 _TRIGGER = """
@@ -188,14 +187,15 @@ def carry_out(change: Change, parameters: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _arm(request: Mapping[str, Any], wait_s: int) -> guard.Armed:
-    timeout = request.get("timeout") or DEFAULT_GUARD_S
+    timeout = request.get("timeout") or wait_s + guard.DEFAULT_TIMEOUT_S
     if timeout <= wait_s:
         raise DeclarationError(
             f"guard.timeout: {timeout} s, wanted more than the {wait_s} s of wait, in which no "
             "connection can confirm"
         )
     operations: List[guard.Operation] = [
-        guard.Command(("systemctl", "stop", UNIT), tolerate="not loaded"),
+        # Not waited for: a daemon that tells its peers takes longer than a step of a rollback may.
+        guard.Command(("systemctl", "stop", "--no-block", UNIT), tolerate="not loaded"),
         guard.RemoveFile(str(RECORD)),
     ]
     return guard.arm(request.get("token") or random.token_hex(6), timeout, operations)

@@ -186,9 +186,10 @@ options:
     type: dict
     suboptions:
       timeout:
-        description: Seconds within which a new connection must confirm the change; above O(wait).
+        description: >-
+          Seconds within which a new connection must confirm the change, after O(wait).
         type: int
-        default: 90
+        default: 30
       token:
         description: Name of the guard.
         type: str
@@ -272,7 +273,7 @@ ARGUMENTS = {
     "guard": {
         "type": "dict",
         "options": {
-            "timeout": {"type": "int", "default": ike_apply.DEFAULT_GUARD_S},
+            "timeout": {"type": "int", "default": guard.DEFAULT_TIMEOUT_S},
             "token": {"type": "str", "no_log": False},
         },
     },

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Filters of the role ipsec: whether the results of all hosts fit each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def _by_name(results: Iterable[Mapping[str, Any]], key: str) -> dict[str, set[Any]]:
+    found: dict[str, set[Any]] = {}
+    for result in results:
+        for item in result.get("connections", ()):
+            found.setdefault(item["name"], set()).add(item.get(key))
+    return found
+
+
+def ipsec_keys_differ(results: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the hosts hold keys of different seeds for a connection.
+
+    ``results``: what the modules ipsec or ike returned, one a host.
+    """
+    return any(len(values) > 1 for values in _by_name(results, "generation").values())
+
+
+def ipsec_label_conflicts(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A text for each connection whose label is not the same at both ends; empty when all agree.
+
+    The label ``process`` comes from the context of the connection to each host.
+    """
+    return [
+        f"connection {name}: label {' and '.join(sorted(map(str, values)))}, wanted the same at "
+        "both ends"
+        for name, values in _by_name(results, "label").items()
+        if len(values) > 1
+    ]
+
+
+class FilterModule:
+    """The filters by name."""
+
+    def filters(self) -> dict[str, Any]:
+        """For Ansible."""
+        return {
+            "ipsec_keys_differ": ipsec_keys_differ,
+            "ipsec_label_conflicts": ipsec_label_conflicts,
+        }
