@@ -79,7 +79,6 @@ def open_campaign(
     spec = load_matrix(find_matrix(matrix))
     if resume:
         folder = runs / resume
-        journal.append(folder, "run", resumed=True)
     else:
         document = make_plan(
             spec,
@@ -104,6 +103,8 @@ def open_campaign(
             f"a run on {run.plan.lab.kind} under {run.plan.lab.accelerator}",
             f"one on {lab['kind']} under {lab['accelerator']}, to go on with it",
         )
+    if resume:
+        journal.append(folder, "run", resumed=True)
     left = groups_of(run.plan, journal.finished(run.journal))
     return {
         "run_folder": str(folder),

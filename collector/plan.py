@@ -59,6 +59,12 @@ def blocks_of(matrix: Matrix, form: Form) -> int:
     return max(1, min(form.blocks, int(form.budget_s / estimate_block_s(matrix, form))))
 
 
+def check_blocks(count: int) -> None:
+    """Raises UsageError for a plan that would hold nothing."""
+    if count < 1:
+        raise UsageError(f"blocks: found {count}; wanted at least 1")
+
+
 def make_plan(
     matrix: Matrix,
     form: Form,
@@ -72,8 +78,7 @@ def make_plan(
     """The document ``plan.json`` (schema 1). ``blocks`` overrides the form's own number; UsageError
     for less than one."""
     count = blocks if blocks is not None else blocks_of(matrix, form)
-    if count < 1:
-        raise UsageError(f"blocks: found {count}; wanted at least 1")
+    check_blocks(count)
     cells = [
         _cell(matrix, item, test, arm)
         for item in matrix.configurations

@@ -55,6 +55,7 @@ def environment() -> dict[str, str]:
     return {
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "ANSIBLE_COLLECTIONS_PATH": str(ROOT),
+        "ANSIBLE_NOCOLOR": "1",
         "PATH": path,
         **strategy_environment(),
     }
@@ -154,9 +155,20 @@ def run_playbook(
             process.end(patience_s=15)
         outcome.code = int(done.rc)
         if outcome.code and not outcome.failures and not outcome.interrupted:
-            text = done.stdout.read().strip().splitlines()
-            outcome.failures.append(text[-1] if text else "ansible-playbook said nothing")
+            with done.stdout as output:
+                outcome.failures.append(_complaint(output.read()))
     return outcome
+
+
+def _complaint(output: str) -> str:
+    """What ansible-playbook says of a playbook that it could not even start, with its place."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for number, line in enumerate(lines):
+        if line.startswith("[ERROR]: "):
+            origin = lines[number + 1] if number + 1 < len(lines) else ""
+            place = f"{origin.removeprefix('Origin: ')}: " if origin.startswith("Origin: ") else ""
+            return place + line.removeprefix("[ERROR]: ")
+    return lines[-1] if lines else "ansible-playbook said nothing"
 
 
 def _keep(outcome: Outcome, kind: str, data: Mapping[str, Any]) -> None:

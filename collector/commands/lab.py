@@ -8,13 +8,18 @@ import sys
 
 from collector.errors import CrossoverError, UsageError
 from collector.lab import paths, state
+from collector.lab.errors import LabError
 
 DEFAULT_LAB = "default"
 
 
 def lab_name() -> str:
-    """The lab's name: ``CROSSOVER_LAB`` or ``default``."""
-    return os.environ.get("CROSSOVER_LAB") or DEFAULT_LAB
+    """The lab's name: ``CROSSOVER_LAB`` or ``default``. Raises UsageError for one that is none."""
+    name = os.environ.get("CROSSOVER_LAB") or DEFAULT_LAB
+    try:
+        return paths.check_name(name)
+    except LabError as error:
+        raise UsageError(str(error)) from error
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,8 +42,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Do it; raises CrossoverError."""
-    name = args.name or lab_name()
-    os.environ["CROSSOVER_LAB"] = name
+    if args.name:
+        os.environ["CROSSOVER_LAB"] = args.name
+    name = lab_name()
     if args.verb == "status":
         print(status_text(name))
         return 0

@@ -11,6 +11,7 @@ from typing import Any
 from collector.campaign import find_matrix, finish, give_up_group, unfinished
 from collector.errors import CrossoverError
 from collector.matrix import FORMS, load_matrix
+from collector.plan import check_blocks
 from collector.progress import Progress
 from collector.runfolder import load_run
 
@@ -69,6 +70,8 @@ def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
     """
     from collector.runner import inventory, must, run_playbook
 
+    if variables.get("blocks") is not None:
+        check_blocks(variables["blocks"])
     runs = runs_dir()
     runs.mkdir(parents=True, exist_ok=True)
     if resume:

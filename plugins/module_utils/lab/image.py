@@ -193,6 +193,23 @@ def _kernel_release(members: dict[str, tarfile.TarInfo]) -> str:
     return found[0]
 
 
+def _modules(
+    members: dict[str, tarfile.TarInfo], tar: tarfile.TarFile, release: str
+) -> dict[str, bytes]:
+    """The kernel modules of the initramfs in the order of loading."""
+    index = f"/modules/{release}/modules.dep"
+    found = [path for path in members if path.endswith(index)]
+    if not found:
+        raise LabError(f"guest image has no {index}; wanted a kernel package that depmod has seen")
+    base = found[0].removesuffix("modules.dep")
+    return {
+        initramfs.module_name(file): initramfs.plain_module(
+            file, _content(members, tar, base + file)
+        )
+        for file in initramfs.load_order(_content(members, tar, found[0]).decode())
+    }
+
+
 def _write_contexts(
     recipe: Recipe,
     members: dict[str, tarfile.TarInfo],
@@ -217,12 +234,7 @@ def _write_boot_files(recipe: Recipe, archive: Path, folder: Path) -> dict[str, 
         release = _kernel_release(members)
         (folder / "vmlinuz").write_bytes(_content(members, tar, f"/boot/vmlinuz-{release}"))
         config = _content(members, tar, f"/boot/config-{release}")
-        modules = {}
-        for path in members:
-            name = path.rsplit("/", 1)[-1]
-            stem = name.split(".ko", 1)[0]
-            if f"/modules/{release}/" in path and ".ko" in name and stem in initramfs.MODULES:
-                modules[stem] = initramfs.plain_module(name, _content(members, tar, path))
+        modules = _modules(members, tar, release)
         busybox = _content(members, tar, "/usr/bin/busybox")
         (folder / "initrd").write_bytes(initramfs.build(busybox, recipe.init.read_bytes(), modules))
         _write_contexts(recipe, members, tar, folder / "contexts")

@@ -14,8 +14,9 @@ from collections.abc import Iterable
 
 from .errors import LabError
 
-# virtio_net needs the two before it; insmod does not resolve dependencies.
-MODULES = ("virtio_blk", "failover", "net_failover", "virtio_net")
+# What the root file system, the seed and the network need, as far as the kernel has not built it
+# in. ext4 asks the kernel's crypto layer for crc32c by name, which no dependency shows.
+MODULES = ("virtio_pci", "crc32c_generic", "ext4", "virtio_blk", "virtio_net")
 
 
 def _entry(number: int, name: str, mode: int, data: bytes) -> bytes:
@@ -46,11 +47,32 @@ def plain_module(name: str, data: bytes) -> bytes:
     raise LabError(f"kernel module {name}: wanted .ko, .ko.xz or .ko.gz")
 
 
+def load_order(dependencies: str, wanted: Iterable[str] = MODULES) -> list[str]:
+    """The module files to load, each after what it needs, for insmod resolves nothing.
+
+    ``dependencies`` is the text of ``modules.dep`` (kmod, depmod(8)): ``file: file ...``, what a
+    module needs listed in reverse order of loading. A wanted module that it has not is built in.
+    """
+    needs = {}
+    for line in dependencies.splitlines():
+        file, _, others = line.partition(":")
+        needs[module_name(file)] = [*reversed(others.split()), file]
+    order: dict[str, None] = {}
+    for name in wanted:
+        order.update(dict.fromkeys(needs.get(name, ())))
+    return list(order)
+
+
+def module_name(file: str) -> str:
+    """The name of a module by its file's; the kernel takes ``-`` and ``_`` for the same."""
+    return file.rsplit("/", 1)[-1].split(".ko", 1)[0].replace("-", "_")
+
+
 def build(busybox: bytes, init: bytes, modules: dict[str, bytes]) -> bytes:
-    """The initramfs of the lab. ``modules`` maps a module's name to its ELF bytes; a module that
-    the kernel has built in is simply absent."""
+    """The initramfs of the lab. ``modules`` maps a module's name to its ELF bytes, in the order of
+    loading."""
     files = [("bin/busybox", 0o755, busybox), ("init", 0o755, init)]
     files += [(f"modules/{name}.ko", 0o644, data) for name, data in modules.items()]
-    order = "".join(f"{name}\n" for name in MODULES if name in modules)
+    order = "".join(f"{name}\n" for name in modules)
     files.append(("modules/order", 0o644, order.encode()))
     return archive(["bin", "dev", "proc", "root", "seed", "modules"], files)

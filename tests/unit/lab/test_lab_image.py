@@ -208,16 +208,43 @@ def newc_entries(data):
 
 
 def test_the_initramfs_is_an_archive_as_the_kernel_reads_it():
-    data = initramfs.build(b"busybox", b"#!init", {"virtio_net": b"net", "virtio_blk": b"b"})
+    data = initramfs.build(b"busybox", b"#!init", {"virtio_blk": b"b", "virtio_net": b"net"})
     assert newc_entries(data) == [
         *((name, b"") for name in ("bin", "dev", "proc", "root", "seed", "modules")),
         ("bin/busybox", b"busybox"),
         ("init", b"#!init"),
-        ("modules/virtio_net.ko", b"net"),
         ("modules/virtio_blk.ko", b"b"),
+        ("modules/virtio_net.ko", b"net"),
         # insmod resolves nothing: the order is the dependencies'.
         ("modules/order", b"virtio_blk\nvirtio_net\n"),
     ]
+
+
+DEPENDENCIES = """\
+kernel/fs/jbd2/jbd2.ko:
+kernel/fs/ext4/ext4.ko: kernel/lib/crc16.ko kernel/fs/mbcache.ko kernel/fs/jbd2/jbd2.ko
+kernel/lib/crc16.ko:
+kernel/drivers/net/virtio_net.ko.xz: kernel/net/core/net_failover.ko.xz kernel/core/failover.ko.xz
+kernel/drivers/net/e1000.ko:
+kernel/crypto/crc32c-generic.ko:
+"""
+
+
+def test_modules_are_loaded_after_what_they_need_and_nothing_else_is():
+    assert initramfs.load_order(DEPENDENCIES) == [
+        "kernel/crypto/crc32c-generic.ko",
+        "kernel/fs/jbd2/jbd2.ko",
+        "kernel/fs/mbcache.ko",
+        "kernel/lib/crc16.ko",
+        "kernel/fs/ext4/ext4.ko",
+        "kernel/core/failover.ko.xz",
+        "kernel/net/core/net_failover.ko.xz",
+        "kernel/drivers/net/virtio_net.ko.xz",
+    ]
+
+
+def test_a_kernel_that_has_everything_built_in_loads_nothing():
+    assert initramfs.load_order("kernel/drivers/net/e1000.ko:\n") == []
 
 
 @pytest.mark.parametrize(
