@@ -132,7 +132,7 @@ def _stop(port: int) -> bool:
     for path in (PID_FILE, CAPTURE_PID_FILE):
         process = _previous(path)
         if process is not None:
-            process.end(2.0)
+            process.end(LISTEN_SECONDS)  # the capture still writes its file
             os.unlink(path)
             acted = True
     return acted
