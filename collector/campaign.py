@@ -110,6 +110,7 @@ def open_campaign(
         "run_folder": str(folder),
         "run_id": run.plan.run_id,
         "blocks": run.plan.blocks,
+        "subjects": list(spec.subjects),
         "groups": [describe_group(run, group, client, server) for group in left],
     }
 
@@ -155,6 +156,7 @@ def describe_group(
         "subjects": subjects,
         "label": subjects.get("label"),
         "device": link["device"],
+        "server_device": server["link"]["device"],
         "client_address": path.client,
         "server_address": path.server,
         "control_address": path.control,
