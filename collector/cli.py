@@ -17,6 +17,7 @@ COMMANDS = (
     "lab",
     "plan",
     "run",
+    "stress",
     "report",
     "compare",
     "history",

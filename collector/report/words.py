@@ -27,20 +27,25 @@ _COUNTED = (
 
 def lab_note(summary: MatrixSummary) -> str:
     """What kind of lab the numbers come from, and what they may be compared with."""
-    if summary.lab_kind == "guests":
-        under = _ACCELERATORS.get(summary.accelerator, summary.accelerator)
+    return lab_sentence(summary.lab_kind, summary.accelerator)
+
+
+def lab_sentence(kind: str, accelerator: str) -> str:
+    """The same for a kind of lab and an accelerator as in the plan."""
+    if kind == "guests":
+        under = _ACCELERATORS.get(accelerator, accelerator)
         return (
             f"The lab is emulated: the hosts are guests under {under}. The numbers show function "
             "and the shape of the results. They cannot be compared with hardware or with another "
             "accelerator."
         )
-    if summary.lab_kind == "exact":
+    if kind == "exact":
         return (
             "The lab is emulated with instruction counting: rates are per virtual second and count "
             "instructions, not cycles. They can be compared within such labs only, never with "
             "hardware."
         )
-    if summary.lab_kind == "netns":
+    if kind == "netns":
         return (
             "The hosts are network namespaces of one machine and share its kernel. The numbers "
             "cannot be compared with two machines on a wire."
