@@ -72,7 +72,9 @@ def failures(plan: StressPlan, timeline: Timeline, *, final: bool) -> list[Failu
         failure for check in CHECKS for host in ROLES for failure in check(plan, timeline, host)
     ]
     if final:
-        found += [failure for host in ROLES for failure in _end(plan, timeline, host)]
+        # A run that failed is ended for that; its end is then no failure of its own.
+        early = [] if found else [f for host in ROLES for f in _early(plan, timeline, host)]
+        found += early + [failure for host in ROLES for failure in _end(plan, timeline, host)]
     return sorted(found, key=lambda failure: failure.elapsed_s)
 
 
@@ -314,23 +316,24 @@ def _death(_plan: StressPlan, timeline: Timeline, host: str) -> Iterator[Failure
         yield Failure(at, host, f"the stress program died: {said[-1] if said else 'silently'}")
 
 
+def _early(plan: StressPlan, timeline: Timeline, host: str) -> Iterator[Failure]:
+    end = timeline.of(host, "end")
+    if end is not None and end.elapsed_s < plan.duration_s - 1:
+        yield Failure(end.elapsed_s, host, f"ended before its time ({end.reason})")
+
+
 def _end(plan: StressPlan, timeline: Timeline, host: str) -> Iterator[Failure]:
     """Nothing more will come: what is missing at the end is missing for good."""
     found = timeline.samples[host]
-    end = timeline.of(host, "end")
-    if end is None:
-        at = found[-1].elapsed_s if found else 0.0
-        yield Failure(at, host, "no sample came home after this one")
-    elif end.elapsed_s < plan.duration_s - 1:
-        yield Failure(end.elapsed_s, host, f"ended before its time ({end.reason})")
+    last = found[-1].elapsed_s if found else 0.0
+    if timeline.of(host, "end") is None:
+        yield Failure(last, host, "no sample came home after this one")
     kept = [sample for sample in _samples(timeline, host) if sample.sas is not None]
     if plan.keying != "none" and kept and not any(_moved(*pair) for pair in pairwise(kept)):
-        yield Failure(kept[-1].elapsed_s, host, "the SAs never carried anything")
-    if host == "client":
-        for stream in plan.streams:
-            if not any(chunk.stream == stream for chunk in timeline.chunks):
-                at = end.elapsed_s if end else 0.0
-                yield Failure(at, host, f"{stream} stream: no chunk ended")
+        yield Failure(last, host, "the SAs never carried anything")
+    for stream in plan.streams if host == "client" else ():
+        if not any(chunk.stream == stream for chunk in timeline.chunks):
+            yield Failure(last, host, f"{stream} stream: no chunk ended")
 
 
 CHECKS: tuple[Check, ...] = (

@@ -37,7 +37,7 @@ LINK = {
 HOSTS: dict[str, Any] = {
     "lab": {"kind": "guests", "accelerator": "tcg", "name": "default"},
     "client": {"name": "client", "link": LINK},
-    "server": {"name": "server", "control_address": "10.0.0.2"},
+    "server": {"name": "server", "control_address": "10.0.0.2", "link": LINK},
 }
 TIMES: dict[str, Any] = {"duration_s": 600.0, "interval_s": 60.0, "chunk_s": 60.0}
 
