@@ -36,6 +36,27 @@ def ipsec_label_conflicts(results: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def ipsec_sas_differ(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A text for each way between two ends for which the hosts share no SA; empty when all do.
+
+    Two IKE daemons that asked at the same time can each hold SAs that the other has not.
+    """
+    found: dict[tuple[str, str], list[set[str]]] = {}
+    listed = [result.get("state", {}).get("sas", {}) for result in results]
+    ways = {(sa["src"], name.split()[4]) for sas in listed for name, sa in sas.items()}
+    for way in ways:
+        found[way] = [
+            {name for name, sa in sas.items() if (sa["src"], name.split()[4]) == way}
+            for sas in listed
+        ]
+    return [
+        f"SAs from {src} to {dst}: {'; '.join(', '.join(sorted(side)) or 'none' for side in sides)}"
+        ", wanted at least one that all hosts have"
+        for (src, dst), sides in sorted(found.items())
+        if not set.intersection(*sides)
+    ]
+
+
 class FilterModule:
     """The filters by name."""
 
@@ -44,4 +65,5 @@ class FilterModule:
         return {
             "ipsec_keys_differ": ipsec_keys_differ,
             "ipsec_label_conflicts": ipsec_label_conflicts,
+            "ipsec_sas_differ": ipsec_sas_differ,
         }

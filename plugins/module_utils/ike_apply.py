@@ -278,10 +278,14 @@ def _serves(state: State, item: Connection, match: Match, way: Tuple[str, str]) 
 def _trigger(
     change: Change, lacking: Sequence[Tuple[Connection, Match]], level: Optional[str]
 ) -> None:
-    """Send a packet under the label of the measured processes; the kernel asks for its SA."""
+    """Send a packet under the label of the measured processes; the kernel asks for its SA.
+
+    Only the first end does: libreswan does not sort out two ends that ask at the same time, and
+    each then keeps SAs that the other has not.
+    """
     for item, match in lacking:
         end = change.ends[_index(change, item)]
-        if item.label is None or (end == 1 and match.port is not None):
+        if item.label is None or end != 0:
             continue
         argv = ["/usr/bin/python3", "-I", "-S", "-c", _TRIGGER, item.ends[end], item.ends[1 - end]]
         argv += [str(match.port or _TRIGGER_PORT), match.protocol or "udp"]
