@@ -59,6 +59,7 @@ def time_plot(
         *(_mark(at / end_s) for at in marks if 0 <= at <= end_s),
         *(_line(line, index, axis, end_s) for index, line in enumerate(series) if line.points),
         "</svg>",
+        *_value_labels(axis),
         "</svg>",
     ]
     return "\n".join(parts), axis.sentence
@@ -82,8 +83,16 @@ def _value_grid(axis: Axis) -> list[str]:
         y = _TOP + _HEIGHT * (1 - axis.position(tick) / 100)
         zero = " zero" if tick == 0 else ""
         parts.append(f'<line class="grid{zero}" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="2" y="{y - 3:.1f}">{number(float(f"{tick:.6g}"))}</text>')
     return parts
+
+
+def _value_labels(axis: Axis) -> list[str]:
+    """Drawn after the lines, so that they stay readable where a line begins."""
+    return [
+        f'<text class="value" x="2" y="{_TOP + _HEIGHT * (1 - axis.position(tick) / 100) - 3:.1f}">'
+        f"{number(float(f'{tick:.6g}'))}</text>"
+        for tick in axis.ticks
+    ]
 
 
 def _time_ticks(times: Axis, bottom: int, word: str) -> list[str]:
