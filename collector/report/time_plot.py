@@ -13,7 +13,7 @@ from html import escape
 from collector.report.plots import Axis, axis_for, number
 
 _HEIGHT = 150
-_TOP = 8
+_TOP = 16  # room for the highest label
 _BELOW = 34
 _UNITS = 1000  # of the inner picture, in both directions
 # Longer runs are thinned for the picture: the lowest and highest value of each stretch stay.
