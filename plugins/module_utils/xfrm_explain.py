@@ -11,8 +11,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Dict, List, Optional, Set, Tuple
+from dataclasses import asdict, dataclass, field, replace
+from typing import Dict, List, Optional, Tuple
 
 from .kernel_state.avc import Avc, allow_rules, is_avc, parse_avc
 from .kernel_state.errors import StateError, redact
@@ -64,14 +64,16 @@ class Reason:
 def explain(evidence: Evidence) -> List[Reason]:
     """The causes that the evidence shows, the most telling first; empty when it shows none."""
     found: List[Reason] = []
-    used: Set[str] = set()
+    rest = evidence
     for rule in _RULES:
-        reason, counters = rule(evidence)
-        used.update(counters)
-        if reason is not None and reason not in found:
+        reason, counters = rule(rest)
+        if reason is not None:
             found.append(reason)
-    for name, count in evidence.grown.items():
-        if count > 0 and name not in used:
+            # A counter that has its reason is not explained a second time by its effect.
+            left = {name: count for name, count in rest.grown.items() if name not in counters}
+            rest = replace(rest, grown=left)
+    for name, count in rest.grown.items():
+        if count > 0:
             meaning, hint = MEANING.get(name, ("a counter newer than this reader", ""))
             found.append(Reason("dropped", f"{meaning} ({name} grew by {count})", hint))
     return found
