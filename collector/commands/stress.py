@@ -71,11 +71,20 @@ def run(args: argparse.Namespace) -> int:
         )
         return 130
     if not _step(folder, "stopped"):
+        _put_back()
+    return show(folder)
+
+
+def _put_back() -> None:
+    """The run could not be ended as it should be: put back what can be reached."""
+    from collector.runner import run_playbook
+
+    outcome = run_playbook("restore")
+    if outcome.code:
         print(
-            "the hosts could not be asked or put back; playbooks/restore.yml does that",
+            "the hosts could not be put back; when they can be reached, playbooks/restore.yml does",
             file=sys.stderr,
         )
-    return show(folder)
 
 
 def _check(args: argparse.Namespace) -> None:

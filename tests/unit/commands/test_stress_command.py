@@ -25,6 +25,7 @@ class Hosts:
         self.asked: list[str] = []
         self.variables: list[dict[str, object]] = []
         self.failing = 0
+        self.failing_state: str | None = None
         self.interrupt_at: str | None = None
 
     def __call__(self, name, variables=None, on_event=None, options=""):
@@ -42,6 +43,8 @@ class Hosts:
             (self.folder / "stress.json").write_text(json.dumps(document))
             results = {PLAN_ACTION: {"run_folder": str(self.folder)}, RECORD_ACTION: {}}
             return runner.Outcome(code=0, results=results)
+        if state == self.failing_state:
+            return runner.Outcome(code=4, failures=["client, Poll: unreachable"])
         if self.failing:
             self.failing -= 1
             return runner.Outcome(code=4, failures=["client, Poll: unreachable"])
@@ -130,6 +133,14 @@ def test_stop_ends_a_run_now(hosts) -> None:
     hosts.batches = [factory.lines(3)]
     assert main(["stress", "--attach", str(hosts.folder), "--stop"]) == 40
     assert hosts.asked[2:] == ["stopped"]
+
+
+def test_hosts_that_cannot_be_asked_at_the_end_are_put_back(hosts, capsys) -> None:
+    hosts.batches = [factory.lines(10)]
+    hosts.failing_state = "stopped"
+    assert main(NEW) == 0
+    assert hosts.asked == ["started", "polled", "stopped", "restore"]
+    assert "client, Poll: unreachable" in capsys.readouterr().err
 
 
 def test_an_interrupt_while_starting_puts_the_hosts_back(hosts) -> None:
