@@ -15,10 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-import yaml  # noqa: E402
+import yaml  # noqa: E402  # after the path to the project
 
-from collector.lab import instance, qemu  # noqa: E402
-from collector.lab.errors import LabError  # noqa: E402
+from collector.lab import instance, qemu  # noqa: E402  # as above
+from collector.lab.errors import LabError  # noqa: E402  # as above
 
 TOPOLOGIES = ROOT / "roles" / "lab_qemu" / "files" / "topologies"
 
