@@ -108,4 +108,6 @@ def status_text(name: str) -> str:
     if found.how and found.running():
         lines.append(f"last start: {found.how}, {found.start_s:.1f} s to the first SSH commands")
     lines.append(f"saved state: {'yes' if found.saved else 'no'}")
+    if found.given_up:
+        lines.append(f"the saved state before was given up: {found.given_up}")
     return "\n".join(lines)

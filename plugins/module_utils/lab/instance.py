@@ -23,6 +23,9 @@ from .topology import Topology, read_topology
 
 SNAPSHOT_BYTES_PER_NODE = 600_000_000
 USER = "root"
+# A restored guest answers in seconds; on a machine full of other work in minutes, and booting anew
+# there would take longer still.
+RESTORE_TIMEOUT_S = 240.0
 
 
 @dataclass(frozen=True)
@@ -337,9 +340,10 @@ def _restore(starter: _Starter) -> bool:
         starter.prepare(fresh=False)
         starter.state.saved = starter.state.signature
         starter.start(qmp.SNAPSHOT)
-        starter.wait_restored(timeout_s=60)
+        starter.wait_restored(RESTORE_TIMEOUT_S)
         return True
-    except LabError:
+    except LabError as error:
+        starter.state.given_up = str(error)
         _stop_nodes(starter.state, starter.wish.name)
         starter.state.saved = None
         return False

@@ -36,7 +36,8 @@ class NodeState:
 @dataclass
 class LabState:
     """Everything that is known of a lab. ``saved`` is the signature of the saved state on the
-    nodes' disks, None if there is none; ``how`` is ``booted`` or ``restored``."""
+    nodes' disks, None if there is none; ``given_up`` says why the one before could not be restored;
+    ``how`` is ``booted`` or ``restored``."""
 
     name: str
     topology: dict[str, Any]
@@ -48,6 +49,7 @@ class LabState:
     selinux: str = ""
     signature: str = ""
     saved: str | None = None
+    given_up: str = ""
     how: str = ""
     start_s: float = 0.0
     schema: int = SCHEMA

@@ -159,10 +159,19 @@ def test_the_state_file_is_plain_json(cache):
     assert json.loads(paths.state_file("one").read_text())["schema"] == state.SCHEMA
 
 
+def with_pid_file(path):
+    """A process whose command line names the file, running: right after its start a process has
+    no command line yet."""
+    script = "import sys; print('here', flush=True); sys.stdin.read()"
+    argv = [sys.executable, "-c", script, "-pidfile", str(path)]
+    child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    return child
+
+
 def test_a_process_that_no_state_file_knows_is_found_by_its_command_line(tmp_path):
     mine, other = tmp_path / "labs" / "one", tmp_path / "labs" / "one-more"
-    argv = [*SLEEPER, "-pidfile", str(mine / "client.pid")]
-    child = subprocess.Popen(argv, stdin=subprocess.PIPE)
+    child = with_pid_file(mine / "client.pid")
     try:
         assert [found.pid for found in with_argument("-pidfile", mine)] == [child.pid]
         assert list(with_argument("-pidfile", other)) == []
@@ -173,8 +182,7 @@ def test_a_process_that_no_state_file_knows_is_found_by_its_command_line(tmp_pat
 
 def test_down_ends_what_a_killed_start_left_behind(cache):
     lab = paths.lab_dir("one")
-    argv = [*SLEEPER, "-pidfile", str(lab / "client.pid")]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE) as child:
+    with with_pid_file(lab / "client.pid") as child:
         waiter = threading.Thread(target=child.wait)
         waiter.start()
         assert instance.down("one")
