@@ -238,18 +238,18 @@ def _policy_id(row: List[Any]) -> PolicyId:
     return (direction, ptype, Selector(**selector), (mark[0], mark[1]), if_id, context)
 
 
-def read_record(path: Path = RECORD) -> Record:
+def read_record() -> Record:
     """The record; empty when there is none. Raises :class:`IpsecError`."""
     try:
-        data = record.load(path) or {"connections": {}, "policies": []}
+        data = record.load(RECORD) or {"connections": {}, "policies": []}
         return Record(data["connections"], tuple(_policy_id(row) for row in data["policies"]))
     except (HostError, KeyError, TypeError, ValueError) as error:
-        raise IpsecError(f"{path}: {error}") from error
+        raise IpsecError(f"{RECORD}: {error}") from error
 
 
-def write_record(item: Record, path: Path = RECORD) -> None:
+def write_record(item: Record) -> None:
     """Replace the record; an empty one leaves no file behind."""
     if item.connections or item.policies:
-        record.save(path, item.as_dict())
+        record.save(RECORD, item.as_dict())
     else:
-        record.forget(path)
+        record.forget(RECORD)

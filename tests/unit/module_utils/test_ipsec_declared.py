@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_algorithms import (
     SUITES,
     algorithms,
-    inner_mtu,
     key_sizes,
-    tcp_segment,
-    udp_payload,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_build import (
     labels_of,
@@ -227,23 +224,3 @@ def test_selectors_that_cover_the_management_address_are_refused():
     state = built(mode="tunnel", networks=["192.0.2.0/24", "198.18.0.0/24"])
     (first, *_) = validate(state, [Management("192.0.2.9")])
     assert "covers the management address 192.0.2.9" in first
-
-
-# Packet sizes counted by hand: 1500 less ESP's header, IV, padding, trailer, ICV (and outer IP).
-@pytest.mark.parametrize(
-    ("algorithm", "mode", "family", "inner"),
-    [
-        ("aes-gcm", "transport", 4, 1466),
-        ("aes-gcm", "tunnel", 4, 1446),
-        ("aes-gcm", "transport", 6, 1466),
-        ("aes-gcm", "tunnel", 6, 1426),
-        ("aes-cbc-sha1", "transport", 4, 1458),
-        ("aes-cbc-sha256", "tunnel", 4, 1438),
-        ("null", "transport", 4, 1474),
-    ],
-)
-def test_the_largest_packet_that_fits(algorithm, mode, family, inner):
-    assert inner_mtu(algorithm, mode, family) == inner
-    header = 20 if family == 4 else 40
-    assert udp_payload(algorithm, mode, family) == inner - header - 8
-    assert tcp_segment(algorithm, mode, family) == inner - header - 32
