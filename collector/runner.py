@@ -23,6 +23,8 @@ from collector.lab.process import Process, identify
 
 ROOT = Path(__file__).resolve().parents[1]
 BUSY = 75
+# Playbooks of this machine alone.
+ON_THE_CONTROLLER = ("controller", "lab_up", "lab_down")
 
 EventHandler = Callable[[str, Mapping[str, Any]], None]
 
@@ -49,15 +51,16 @@ def strategy_environment() -> dict[str, str]:
     return {"ANSIBLE_STRATEGY_PLUGINS": str(folder), "ANSIBLE_STRATEGY": wanted}
 
 
-def environment() -> dict[str, str]:
-    """The environment that every playbook of the project runs in."""
+def environment(remote: bool = True) -> dict[str, str]:
+    """The environment of a playbook; ``remote`` tells whether it has tasks on measured hosts,
+    for which Mitogen pays."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return {
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "ANSIBLE_COLLECTIONS_PATH": str(ROOT),
         "ANSIBLE_NOCOLOR": "1",
         "PATH": path,
-        **strategy_environment(),
+        **(strategy_environment() if remote else {}),
     }
 
 
@@ -143,7 +146,7 @@ def run_playbook(
             playbook=str(ROOT / "playbooks" / f"{name}.yml"),
             inventory=inventory(),
             extravars=dict(variables or {}),
-            envvars=environment(),
+            envvars=environment(remote=name not in ON_THE_CONTROLLER),
             event_handler=handle,
             cancel_callback=cancelled,
             cmdline=options or None,

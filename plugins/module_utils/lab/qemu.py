@@ -164,6 +164,11 @@ def complaints(files: NodeFiles) -> Path:
     return files.console.with_suffix(".qemu")
 
 
+def _use_every_cpu() -> None:
+    """Mitogen pins the process that this runs in to one CPU; all guests would share it."""
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
 def start(argv: list[str], files: NodeFiles, node: str) -> Process:
     """Start QEMU in a session of its own; returns once it runs. LabError has QEMU's complaint."""
     errors = complaints(files)
@@ -178,6 +183,7 @@ def start(argv: list[str], files: NodeFiles, node: str) -> Process:
             start_new_session=True,
             cwd="/",
             env={**os.environ, "LC_ALL": "C"},
+            preexec_fn=_use_every_cpu,
         )
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
