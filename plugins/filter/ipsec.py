@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Filters of the role ipsec: whether the results of all hosts fit each other."""
+"""Filters of the role ipsec: whether the results of all hosts fit each other, and captures."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.crossover.lab.plugins.plugin_utils import offline  # noqa: F401 - makes the collector importable
+
+ESP = 50
 
 
 def _by_name(results: Iterable[Mapping[str, Any]], key: str) -> dict[str, set[Any]]:
@@ -57,12 +66,33 @@ def ipsec_sas_differ(results: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def captured_spis(content: str) -> list[int | None]:
+    """The SPI of each IP packet in a capture (pcap, base64); None for one that is not ESP.
+
+    Raises AnsibleFilterError for what is no capture.
+    """
+    from collector.errors import InputError
+    from collector.packets import read_pcap
+
+    try:
+        packets = read_pcap(base64.b64decode(content, validate=True), "capture")
+    except (InputError, binascii.Error) as error:
+        raise AnsibleFilterError(f"captured_spis: {error}") from error
+    return [
+        struct.unpack_from("!I", packet.payload)[0]
+        if packet.protocol == ESP and len(packet.payload) >= 4
+        else None
+        for packet in packets
+    ]
+
+
 class FilterModule:
     """The filters by name."""
 
     def filters(self) -> dict[str, Any]:
         """For Ansible."""
         return {
+            "captured_spis": captured_spis,
             "ipsec_keys_differ": ipsec_keys_differ,
             "ipsec_label_conflicts": ipsec_label_conflicts,
             "ipsec_sas_differ": ipsec_sas_differ,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from collector.runner import strategy_environment as environment
 
 CLIENT4, SERVER4 = "198.18.0.1", "198.18.0.2"
 CLIENT6, SERVER6 = "2001:db8:18::1", "2001:db8:18::2"
@@ -18,15 +18,6 @@ LEVEL = "s0:c0.c239"
 GUARD_S = 120
 WAIT_S = 240
 LIMIT_S = 1200
-
-
-def environment() -> dict[str, str]:
-    """Mitogen where it is installed: many small tasks on an emulated guest."""
-    found = importlib.util.find_spec("ansible_mitogen")
-    if found is None or not found.submodule_search_locations:
-        return {}
-    folder = os.path.join(found.submodule_search_locations[0], "plugins", "strategy")
-    return {"ANSIBLE_STRATEGY_PLUGINS": folder, "ANSIBLE_STRATEGY": "mitogen_linear"}
 
 
 def run_tasks(
