@@ -47,10 +47,13 @@ from .netlabel_plan import Argv, plan
 
 
 class UndoneError(Exception):
-    """A change that failed half-way and was undone; ``left`` names what could not be."""
+    """A change that failed half-way and was undone; ``left`` names what could not be.
 
-    def __init__(self, text: str, left: Tuple[str, ...]) -> None:
-        self.left = left
+    ``fired``: by the guard's timer, which came before the change was complete.
+    """
+
+    def __init__(self, text: str, left: Tuple[str, ...], fired: bool) -> None:
+        self.left, self.fired = left, fired
         end = f"undoing it failed in part: {'; '.join(left)}" if left else "undone"
         super().__init__(f"{text}; {end}")
 
@@ -187,15 +190,18 @@ def carry_out(change: Change, request: Mapping[str, Any], host: Host) -> Dict[st
     else:
         armed = guard.prepare(token, timeout, operations, host.guards)
     try:
+        guard.begin(armed)
         write_record(change.record_after, host.record)
         write_sysctls(change.sysctls, host.sysctls)
-        apply_commands(change.commands, host.runner)
+        apply_commands(change.commands, host.runner, lambda: guard.check(armed))
         found = read_items(change.unlabelled, change.calipso, host)
         wrong = changed_keys(found, change.target)
         if wrong:
             raise CipsoError("; ".join(_mismatch(key, found, change.target) for key in wrong))
-    except (CipsoError, OSError) as error:
-        raise UndoneError(str(error), guard.roll_back(armed)) from error
+        guard.finish(armed)
+    except (CipsoError, OSError, guard.FiredError) as error:
+        fired = isinstance(error, guard.FiredError)
+        raise UndoneError(str(error), guard.roll_back(armed), fired) from error
     if not risky:
         guard.forget(armed)
     return {

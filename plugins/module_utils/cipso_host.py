@@ -207,14 +207,16 @@ def write_sysctls(wanted: Mapping[str, int], folder: Path) -> None:
 def apply_commands(
     commands: Sequence[Argv],
     runner: Runner,
+    check: Callable[[], Any],
     pause: Callable[[float], Any] = time.sleep,
 ) -> None:
     """Run commands in order, and stop with :class:`CipsoError` at the first that fails.
 
-    A deletion of what is not there is no failure. Deleting a DOI is tried again while its
-    mappings go.
+    ``check`` is called before each and may raise to stop. A deletion of what is not there is no
+    failure. Deleting a DOI is tried again while its mappings go.
     """
     for argv in commands:
+        check()
         for left in reversed(range(DELETE_TRIES)):
             done = runner(argv)
             if done.code == 0:

@@ -12,80 +12,80 @@ A guard is a folder under :data:`GUARD_FOLDER` (in memory, readable by root only
 - ``deadline``: the monotonic time at which the timer fires;
 - ``claimed``: a folder that whoever acts first makes, so that disarming and firing exclude
   each other;
+- ``busy``: the number of the process that makes the change, while it does;
 - ``fired``: there once the rollback is complete; ``failures``: what it could not undo.
+
+A change that is slower than its guard must not go on behind the rollback's back. So a module
+says that it begins (:func:`begin`), looks before each step (:func:`check`) and at the end
+(:func:`finish`) whether the guard has fired, and the rollback waits until the module has stopped.
 """
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
 import shutil
 import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple, Union
+from typing import Dict, List, Tuple
+
+from .guard_script import (
+    ARMED,
+    COMMAND_LIMIT_S,
+    DISARMED,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    SEARCH,
+    UNKNOWN,
+    Command,
+    Operation,
+    RemoveFile,
+    WriteFile,
+    read_report,
+    render,
+)
+
+__all__ = [
+    "ARMED",
+    "DISARMED",
+    "ROLLED_BACK",
+    "ROLLING_BACK",
+    "UNKNOWN",
+    "Armed",
+    "Command",
+    "FiredError",
+    "GuardError",
+    "Operation",
+    "RemoveFile",
+    "WriteFile",
+    "arm",
+    "begin",
+    "check",
+    "check_request",
+    "finish",
+    "forget",
+    "prepare",
+    "read_report",
+    "roll_back",
+    "settle",
+]
 
 GUARD_FOLDER = Path("/run/crossover/guard")
 SYSTEMD = Path("/run/systemd/system")
 UNIT_PREFIX = "crossover-guard-"
-SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEFAULT_TIMEOUT_S = 30
 LEAST_TIMEOUT_S = 3
 MOST_TIMEOUT_S = 3600
 # How long a rollback may take from its timer to its end before another change gives up on it.
 GRACE_S = 30.0
-# A command of a rollback that does not end must not keep the others from running.
-COMMAND_LIMIT_S = 20
-DISARMED, ROLLED_BACK, ROLLING_BACK, ARMED, UNKNOWN = (
-    "disarmed",
-    "rolled back",
-    "rolling back",
-    "armed",
-    "unknown",
-)
 _TOKEN = re.compile(r"[0-9a-f]{8,32}")
 
 
 class GuardError(Exception):
     """The guard cannot do its work; the text says what was found and what was wanted."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command of the rollback.
-
-    ``stdin`` never shows in a process list, so keys go there. A failure is tried again up to
-    ``tries`` times, a second apart, and is none when the output contains ``tolerate``.
-    """
-
-    argv: Tuple[str, ...]
-    stdin: Optional[str] = None
-    tries: int = 1
-    tolerate: str = ""
-
-
-@dataclass(frozen=True)
-class WriteFile:
-    """A file of the rollback: replaced as a whole with ``mode``, or, without, written in place.
-
-    In place is for the kernel's files (``/proc/sys``).
-    """
-
-    path: str
-    content: str
-    mode: Optional[int] = None
-
-
-@dataclass(frozen=True)
-class RemoveFile:
-    """A file that the rollback removes."""
-
-    path: str
-
-
-Operation = Union[Command, WriteFile, RemoveFile]
 
 
 @dataclass(frozen=True)
@@ -105,122 +105,6 @@ class Armed:
             "unit": self.unit,
             "script": self.script,
         }
-
-
-# --- the script -------------------------------------------------------------------------------
-
-_SCRIPT = """\
-#!/bin/sh
-# Undoes a change that may have cut the management connection.
-# Arguments: rollback (the timer's), disarm and collect (the controller's).
-PATH={search}
-LC_ALL=C
-export PATH LC_ALL
-umask 077
-folder={folder}
-unit={unit}
-
-attempt() {{
-    tries=$1 tolerate=$2 name=$3
-    shift 3
-    until "$@" >"$folder/output" 2>&1; do
-        if [ -n "$tolerate" ] && grep -qF -e "$tolerate" "$folder/output"; then
-            return
-        fi
-        tries=$((tries - 1))
-        if [ "$tries" -le 0 ]; then
-            echo "$name: $(head -c 300 "$folder/output" | tr '\\n' ' ')" >>"$folder/failures"
-            return
-        fi
-        sleep 1
-    done
-}}
-
-undo() {{
-    :
-{body}
-}}
-
-report() {{
-    if [ ! -e "$folder/claimed" ]; then
-        echo armed
-    elif [ ! -e "$folder/fired" ]; then
-        echo 'rolling back'
-    else
-        echo 'rolled back'
-        if [ -e "$folder/failures" ]; then
-            cat "$folder/failures"
-        fi
-    fi
-}}
-
-case $1 in
-rollback)
-    mkdir "$folder/claimed" 2>/dev/null || exit 0
-    undo
-    : >"$folder/fired"
-    ;;
-disarm)
-    if mkdir "$folder/claimed" 2>/dev/null; then
-        if systemctl stop "$unit.timer"; then
-            rm -rf "$folder"
-            echo disarmed
-        else
-            rmdir "$folder/claimed"
-            exit 1
-        fi
-    else
-        report
-    fi
-    ;;
-collect)
-    report
-    if [ -e "$folder/fired" ]; then
-        systemctl stop "$unit.timer" 2>/dev/null
-        rm -rf "$folder"
-    fi
-    ;;
-*)
-    echo "$0: '$1', wanted rollback, disarm or collect" >&2
-    exit 2
-    ;;
-esac
-"""
-
-
-def render(folder: Path, unit: str, operations: Sequence[Operation]) -> str:
-    """The rollback as a POSIX shell script; the operations run in their order."""
-    body: List[str] = []
-    for index, operation in enumerate(operations):
-        body += _rendered(operation, f"operation_{index}")
-    indented = "\n".join(f"    {line}" for line in body)
-    return _SCRIPT.format(
-        search=SEARCH, folder=shlex.quote(str(folder)), unit=shlex.quote(unit), body=indented
-    )
-
-
-def _rendered(operation: Operation, function: str) -> List[str]:
-    if isinstance(operation, Command):
-        words = " ".join(shlex.quote(word) for word in operation.argv)
-        name = shlex.quote(" ".join(operation.argv)[:200])
-        run = f"timeout {COMMAND_LIMIT_S} {words}"
-        options = f"{operation.tries} {shlex.quote(operation.tolerate)} {name}"
-        if operation.stdin is None:
-            return [f"attempt {options} {run} </dev/null"]
-        text = shlex.quote(operation.stdin)
-        return [f"{function}() {{ printf %s {text} | {run}; }}", f"attempt {options} {function}"]
-    path = shlex.quote(operation.path)
-    if isinstance(operation, RemoveFile):
-        return [f"attempt 1 '' 'remove '{path} rm -f {path}"]
-    text = shlex.quote(operation.content)
-    if operation.mode is None:
-        action = f"printf %s {text} >{path}"
-    else:
-        new = shlex.quote(operation.path + ".rollback")
-        action = (
-            f"printf %s {text} >{new} && chmod {operation.mode:04o} {new} && mv -f {new} {path}"
-        )
-    return [f"{function}() {{ {action}; }}", f"attempt 1 '' 'write '{path} {function}"]
 
 
 # --- on the host ------------------------------------------------------------------------------
@@ -254,7 +138,7 @@ def prepare(
     except FileExistsError:
         raise GuardError(f"guard.token: {token} is in use already; wanted a new one") from None
     script.touch(mode=0o600)
-    script.write_text(render(own, unit, operations))
+    script.write_text(render(own, unit, operations, SEARCH))
     (own / "deadline").write_text(f"{time.monotonic() + timeout:.1f}\n")
     return Armed(token, timeout, unit, str(script))
 
@@ -313,30 +197,66 @@ def arm(
     return armed
 
 
-def roll_back(armed: Armed) -> Tuple[str, ...]:
-    """Undo at once, on the host, because the change failed half-way.
+class FiredError(GuardError):
+    """The guard fired while the change was still being made."""
 
-    Returns what could not be undone. Raises :class:`GuardError` if the script does not end.
-    """
-    for verb in ("rollback", "collect"):
-        try:
-            done = subprocess.run(
-                ["/bin/sh", armed.script, verb],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=MOST_TIMEOUT_S,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise GuardError(f"guard: {armed.script} {verb}: {error}") from error
-    state, failures = read_report(done.stdout)
-    if state != ROLLED_BACK:
-        raise GuardError(
-            f"guard: {armed.script}: {state} ({done.stderr.strip() or 'nothing said'}); wanted "
-            f"{ROLLED_BACK}"
+    def __init__(self, armed: Armed) -> None:
+        super().__init__(
+            f"the guard's {armed.timeout} s were over before the change was complete; wanted a "
+            "longer guard.timeout or a host with less to do"
         )
-    return failures
+
+
+def begin(armed: Armed) -> None:
+    """This process starts to make the change; a rollback from now on waits for :func:`finish`."""
+    (Path(armed.script).parent / "busy").write_text(f"{os.getpid()}\n")
+
+
+def check(armed: Armed) -> None:
+    """Before each step of a change. Raises :class:`FiredError` when the guard has fired."""
+    if (Path(armed.script).parent / "claimed").exists():
+        raise FiredError(armed)
+
+
+def finish(armed: Armed) -> None:
+    """The change is complete. Raises :class:`FiredError` when the guard has fired before."""
+    (Path(armed.script).parent / "busy").unlink(missing_ok=True)
+    check(armed)
+
+
+def roll_back(armed: Armed, poll: float = 0.2) -> Tuple[str, ...]:
+    """Undo at once, on the host, because the change failed half-way; or await the timer's undoing.
+
+    Returns what could not be undone. Raises :class:`GuardError` if the rollback does not end.
+    """
+    (Path(armed.script).parent / "busy").unlink(missing_ok=True)
+    _call(armed, "rollback")
+    limit = time.monotonic() + GRACE_S
+    while True:
+        done = _call(armed, "collect")
+        state, failures = read_report(done.stdout)
+        if state == ROLLED_BACK:
+            return failures
+        if state != ROLLING_BACK or time.monotonic() > limit:
+            raise GuardError(
+                f"guard: {armed.script}: {state} ({done.stderr.strip() or 'nothing said'}); "
+                f"wanted {ROLLED_BACK}"
+            )
+        time.sleep(poll)
+
+
+def _call(armed: Armed, verb: str) -> "subprocess.CompletedProcess[str]":
+    try:
+        return subprocess.run(
+            ["/bin/sh", armed.script, verb],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=MOST_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GuardError(f"guard: {armed.script} {verb}: {error}") from error
 
 
 def settle(
@@ -380,15 +300,3 @@ def _deadline(own: Path) -> float:
 
 def _lines(path: Path) -> Tuple[str, ...]:
     return tuple(path.read_text().splitlines()) if path.exists() else ()
-
-
-# --- on the controller ------------------------------------------------------------------------
-
-
-def read_report(text: str) -> Tuple[str, Tuple[str, ...]]:
-    """What ``disarm`` or ``collect`` printed, as (state, failures of the rollback)."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for index, line in enumerate(lines):
-        if line in (DISARMED, ROLLED_BACK, ROLLING_BACK, ARMED):
-            return line, tuple(lines[index + 1 :])
-    return UNKNOWN, ()

@@ -204,6 +204,11 @@ guard_rolled_back:
   description: Whether the guard had to undo the change. It then fails, and is no test failure.
   returned: failure after the guard was armed
   type: bool
+guard_failures:
+  description: What could not be undone.
+  returned: failure after the guard was armed
+  type: list
+  elements: str
 undone:
   description: Whether a step that failed half-way has been undone.
   returned: failure
@@ -296,7 +301,13 @@ def main() -> None:
             module.exit_json(**change.result())
         module.exit_json(**cipso_apply.carry_out(change, module.params["guard"] or {}, host))
     except cipso_apply.UndoneError as error:
-        module.fail_json(msg=str(error), undone=not error.left, left=list(error.left), guard=None)
+        module.fail_json(
+            msg=str(error),
+            undone=not error.left,
+            guard=None,
+            guard_rolled_back=error.fired,
+            guard_failures=list(error.left),
+        )
     except (DeclarationError, CipsoError, guard.GuardError) as error:
         module.fail_json(msg=str(error), guard=None)
 

@@ -95,7 +95,7 @@ def test_a_guard_whose_controller_is_killed_fires_by_itself(lab, tmp_path, unlab
         'exec ssh "$@"\n'
     )
     wrapper.chmod(0o755)
-    play = write_play(tmp_path, [HARMLESS], 8)
+    play = write_play(tmp_path, [HARMLESS], 10)
     with subprocess.Popen(
         lab.playbook_argv(play, "-e", f"ansible_ssh_executable={wrapper}"),
         cwd=lab.root,
@@ -105,7 +105,7 @@ def test_a_guard_whose_controller_is_killed_fires_by_itself(lab, tmp_path, unlab
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as controller:
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + 120
         while not reached.exists():
             assert controller.poll() is None, "the play ended before it confirmed"
             assert time.monotonic() < limit, "the play never came to confirm"

@@ -1,6 +1,7 @@
 """What the cipso module promises, against a model of the kernel and without root."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -59,6 +60,10 @@ MAPS = [
 def items(state):
     """A state without an order."""
     return items_of(canonical(state), {})
+
+
+def nothing():
+    """No guard fires."""
 
 
 class Machine:
@@ -294,6 +299,24 @@ def test_a_parameter_that_does_not_take_is_an_error(machine, monkeypatch):
     assert str(error.value) == "net.ipv4.cipso_cache_enable wanted 0, is 1; undone"
 
 
+def test_a_change_that_is_slower_than_its_guard_stops(machine, monkeypatch):
+    def fire(argv):
+        if len(machine.tool.calls) == 2:
+            (next(machine.host.guards.iterdir()) / "claimed").mkdir(exist_ok=True)
+        return machine.tool(argv)
+
+    machine.host = replace(machine.host, runner=fire)
+    with pytest.raises(UndoneError) as error:
+        machine.task(dois=[DOI], maps=MAPS)
+    assert str(error.value) == (
+        "the guard's 20 s were over before the change was complete; wanted a longer "
+        "guard.timeout or a host with less to do; undone"
+    )
+    assert error.value.fired
+    assert len(machine.tool.calls) < 5
+    assert machine.kernel.state() == FRESH
+
+
 def test_what_could_not_be_undone_is_said(machine, monkeypatch):
     machine.tool.fail_at = 0
     monkeypatch.setattr(guard, "roll_back", lambda armed: ("map del default: busy",))
@@ -474,21 +497,23 @@ def test_a_doi_in_use_is_tried_again_and_then_names_its_mappings():
         return answers.pop()
 
     with pytest.raises(CipsoError) as error:
-        apply_commands([("netlabelctl", "cipso", "del", "doi:16")], runner, pauses.append)
+        apply_commands([("netlabelctl", "cipso", "del", "doi:16")], runner, nothing, pauses.append)
     assert str(error.value).endswith("; used by domains one_t")
     assert pauses == [1.0, 1.0, 1.0]
 
     answers[:] = [Finished(0, "", ""), busy]
-    apply_commands([("netlabelctl", "cipso", "del", "doi:16")], runner, pauses.append)
+    apply_commands([("netlabelctl", "cipso", "del", "doi:16")], runner, nothing, pauses.append)
     assert answers == []
 
 
 def test_deleting_what_is_gone_is_no_error():
     missing = Finished(1, "", "netlabelctl: error, entry does not exist\n")
-    apply_commands([("netlabelctl", "cipso", "del", "doi:16")], lambda argv: missing)
+    apply_commands([("netlabelctl", "cipso", "del", "doi:16")], lambda argv: missing, nothing)
     with pytest.raises(CipsoError, match="entry does not exist"):
         apply_commands(
-            [("netlabelctl", "map", "add", "default", "protocol:cipso,16")], lambda argv: missing
+            [("netlabelctl", "map", "add", "default", "protocol:cipso,16")],
+            lambda argv: missing,
+            nothing,
         )
 
 

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.crossover.lab.plugins.module_utils import guard
 from ansible_collections.crossover.lab.plugins.module_utils.guard import (
     Command,
+    FiredError,
     GuardError,
     RemoveFile,
     WriteFile,
@@ -44,8 +45,12 @@ def run(armed, verb):
     )
 
 
-def arm(tmp_path, home, operations=(), timeout=30):
-    return guard.arm(TOKEN, timeout, operations, folder=home, systemd=tmp_path)
+def arm(tmp_path, home, operations=(), timeout=30, finished=True):
+    armed = guard.arm(TOKEN, timeout, operations, folder=home, systemd=tmp_path)
+    guard.begin(armed)
+    if finished:
+        guard.finish(armed)
+    return armed
 
 
 def test_arming_starts_an_exact_timer_and_keeps_the_script_for_root(tmp_path, home, tools):
@@ -219,6 +224,43 @@ def test_a_change_without_risk_needs_no_systemd_and_can_be_undone(tmp_path, home
     kept = guard.prepare(TOKEN, 30, [], home)
     guard.forget(kept)
     assert list(home.iterdir()) == []
+
+
+# --- a change that is slower than its guard -----------------------------------------------------
+
+
+def test_the_rollback_waits_until_the_change_has_stopped(tmp_path, home, tools):
+    undone = tmp_path / "undone"
+    armed = arm(tmp_path, home, [Command(("touch", str(undone)))], finished=False)
+    with subprocess.Popen(["/bin/sh", armed.script, "rollback"]) as rollback:
+        while not (Path(armed.script).parent / "claimed").exists():
+            time.sleep(0.01)
+        with pytest.raises(FiredError) as error:
+            guard.check(armed)
+        assert rollback.poll() is None
+        assert not undone.exists()
+        assert guard.roll_back(armed, poll=0.02) == ()
+    assert undone.exists()
+    assert str(error.value) == (
+        "the guard's 30 s were over before the change was complete; wanted a longer "
+        "guard.timeout or a host with less to do"
+    )
+
+
+def test_the_rollback_does_not_wait_for_a_change_whose_process_is_gone(tmp_path, home, tools):
+    armed = arm(tmp_path, home, finished=False)
+    gone = subprocess.run(["/bin/sh", "-c", "echo $$"], capture_output=True, check=True)
+    (Path(armed.script).parent / "busy").write_bytes(gone.stdout)
+    run(armed, "rollback")
+    assert guard.read_report(run(armed, "collect").stdout) == ("rolled back", ())
+
+
+def test_a_change_that_ends_after_its_guard_has_fired_is_told(tmp_path, home, tools):
+    armed = arm(tmp_path, home, finished=False)
+    guard.check(armed)
+    (Path(armed.script).parent / "claimed").mkdir()
+    with pytest.raises(FiredError):
+        guard.finish(armed)
 
 
 # --- guards of controllers that are gone -------------------------------------------------------
