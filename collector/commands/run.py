@@ -66,8 +66,16 @@ def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
     """Run ``benchmark.yml`` with a live line; returns the run folder and the exit code.
 
     An interrupt restores the hosts, keeps what was measured and raises CrossoverError that says
-    how to go on.
+    how to go on. LockedError while another run has the same hosts.
     """
+    from collector.exclusive import only_run_on
+    from collector.runner import inventory
+
+    with only_run_on(inventory()):
+        return _measure(variables, resume)
+
+
+def _measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
     from collector.runner import inventory, must, run_playbook
 
     if variables.get("blocks") is not None:

@@ -1,5 +1,6 @@
 """The command line: exit codes, and messages without a traceback."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -12,7 +13,9 @@ from collector.commands import doctor, setup
 from collector.commands import lab as lab_command
 from collector.commands import run as run_command
 from collector.errors import CrossoverError
+from collector.exclusive import lock_file, only_run_on
 from collector.lab import paths, state
+from collector.runner import inventory
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -230,3 +233,34 @@ def test_an_interrupted_run_puts_the_hosts_back_and_says_how_to_go_on(monkeypatc
     assert str(caught.value) == (
         "run netlabel_cipso: interrupted; nothing was measured; --resume goes on"
     )
+
+
+def test_a_second_run_on_the_same_hosts_is_told_who_is_at_it(alone, capsys):
+    context = multiprocessing.get_context("fork")
+    ready, leave = context.Event(), context.Event()
+
+    def hold():
+        with only_run_on(inventory()):
+            ready.set()
+            leave.wait(60)
+
+    holder = context.Process(target=hold)
+    holder.start()
+    try:
+        assert ready.wait(60)
+        assert cli.main(["run", "netlabel_cipso"]) == 75
+    finally:
+        leave.set()
+        holder.join()
+    assert capsys.readouterr().err == (
+        f"crossover: {inventory()}: another crossover (pid {holder.pid}) measures on these hosts;"
+        " wait for it to end\n"
+    )
+    assert not (alone / "runs").exists()
+
+
+def test_other_labs_and_inventories_are_other_hosts(monkeypatch):
+    first = lock_file("a")
+    assert lock_file("b") != first
+    monkeypatch.setenv("CROSSOVER_LAB", "mine")
+    assert lock_file("a") != first
