@@ -88,9 +88,7 @@ def read_samples_from_raw(run: Run) -> list[Sample]:
     return _guard_identity(samples)
 
 
-def _sample(
-    plan: Plan, slot: Slot, cell: PlannedCell, test: PlannedTest, raw: Path
-) -> Sample:
+def _sample(plan: Plan, slot: Slot, cell: PlannedCell, test: PlannedTest, raw: Path) -> Sample:
     top = Shape(read_json(raw / RESULT_FILE), str(raw / RESULT_FILE))
     top.schema(1)
     status = SampleStatus(top.choice("status", [item.value for item in SampleStatus]))

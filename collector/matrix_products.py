@@ -93,5 +93,7 @@ def _select(value: Mapping[str, Any], chosen: Mapping[str, str], where: str) -> 
     if factor not in chosen:
         raise InputError(f"{where}.by", repr(factor), f"one of {list(chosen)}")
     if chosen[factor] not in value:
-        raise InputError(where, f"no entry for {chosen[factor]!r}", f"one for each value of {factor}")
+        raise InputError(
+            where, f"no entry for {chosen[factor]!r}", f"one for each value of {factor}"
+        )
     return fill(value[chosen[factor]], chosen, where)

@@ -116,9 +116,7 @@ def planned_text(plan: Plan, estimate_s: float) -> str:
         f" about {duration(estimate_s)}",
     ]
     if plan.blocks < plan.min_blocks:
-        lines.append(
-            f"too few blocks for a verdict: {plan.blocks} of at least {plan.min_blocks}"
-        )
+        lines.append(f"too few blocks for a verdict: {plan.blocks} of at least {plan.min_blocks}")
     skipped: dict[str, str] = {}
     for cell in plan.cells:
         if cell.skip is not None:

@@ -101,7 +101,9 @@ def _measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
             print("interrupted: putting the hosts back", file=sys.stderr)
             run_playbook("restore")
             told = "nothing was measured" if folder is None else f"kept in {folder}"
-            raise CrossoverError(f"run {variables['matrix']}: interrupted; {told}; --resume goes on")
+            raise CrossoverError(
+                f"run {variables['matrix']}: interrupted; {told}; --resume goes on"
+            )
         if folder is None:
             must(outcome, f"run {variables['matrix']}")
             raise CrossoverError(f"run {variables['matrix']}: no run folder was made")

@@ -15,7 +15,6 @@ from collector.packets import cipso_option, ip_options, read_pcap
 OPTION = bytes.fromhex("860600000010")
 
 
-
 def test_addresses_protocol_ports_and_option_are_read():
     packet = read_pcap(pcap([frame(CLIENT, SERVER, 17, OPTION)]), "x.pcap")[0]
     assert (packet.source, packet.destination, packet.protocol) == (CLIENT, SERVER, 17)

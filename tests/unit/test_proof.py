@@ -44,7 +44,6 @@ def sockets(subjects, seen):
     return check_processes(subjects, seen) + check_probe(subjects, seen, 1500)
 
 
-
 def read_back(subjects):
     """What the module ``cipso`` reads back where everything is as declared."""
     cipso = subjects["cipso"]
@@ -68,7 +67,9 @@ def failures(found):
 
 @pytest.mark.parametrize("subjects", [LABELLED, PLAIN], ids=["labelled", "plain"])
 def test_a_configuration_that_is_live_is_proven(subjects):
-    found = prove(subjects, Observed(measured(subjects), peer(), both(subjects), {}), CLIENT, SERVER)
+    found = prove(
+        subjects, Observed(measured(subjects), peer(), both(subjects), {}), CLIENT, SERVER
+    )
     assert failures(found) == []
     assert {finding.what for finding in found} >= {
         "kernel state of the client",

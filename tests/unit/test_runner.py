@@ -49,7 +49,9 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "hosts.yml").write_text(INVENTORY)
     config = runner.ROOT / "ansible.cfg"
     real = runner.environment()
-    monkeypatch.setattr(runner, "environment", lambda remote=True: {**real, "ANSIBLE_CONFIG": str(config)})
+    monkeypatch.setattr(
+        runner, "environment", lambda remote=True: {**real, "ANSIBLE_CONFIG": str(config)}
+    )
     monkeypatch.setattr(runner, "ROOT", tmp_path)
     monkeypatch.setenv("CROSSOVER_INVENTORY", str(tmp_path / "hosts.yml"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

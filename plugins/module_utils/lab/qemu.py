@@ -9,6 +9,8 @@ import re
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -164,9 +166,16 @@ def complaints(files: NodeFiles) -> Path:
     return files.console.with_suffix(".qemu")
 
 
-def _use_every_cpu() -> None:
-    """Mitogen pins the process that this runs in to one CPU; all guests would share it."""
+@contextmanager
+def _every_cpu() -> Iterator[None]:
+    """What is started inside may use every CPU. Mitogen pins the process that this runs in to one,
+    and all guests would share it."""
+    before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def start(argv: list[str], files: NodeFiles, node: str) -> Process:
@@ -174,7 +183,7 @@ def start(argv: list[str], files: NodeFiles, node: str) -> Process:
     errors = complaints(files)
     for stale in (files.pid, files.qmp):
         stale.unlink(missing_ok=True)
-    with errors.open("wb") as sink:
+    with errors.open("wb") as sink, _every_cpu():
         child = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -183,7 +192,6 @@ def start(argv: list[str], files: NodeFiles, node: str) -> Process:
             start_new_session=True,
             cwd="/",
             env={**os.environ, "LC_ALL": "C"},
-            preexec_fn=_use_every_cpu,
         )
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
