@@ -139,7 +139,7 @@ def commands_by_test(folder: Path, plan: Plan) -> dict[str, tuple[str, ...]]:
     cells = {cell.cell_id: cell for cell in plan.cells}
     for cell_id, cell in cells.items():
         for file in sorted((folder / "raw" / cell_id).glob("**/argv.json"), key=_natural)[:1]:
-            argv = hide_passphrase(read_argvs(file)[0])
+            argv = without_selectors(hide_passphrase(read_argvs(file)[0]))
             if cell.test not in found or len(argv) < len(found[cell.test]):
                 found[cell.test] = argv
     return found
@@ -164,6 +164,15 @@ def read_argvs(file: Path) -> tuple[tuple[str, ...], ...]:
             raise InputError(str(file), repr(entry)[:60], "a list of texts")
         result.append(tuple(argv))
     return tuple(result)
+
+
+def without_selectors(argv: Sequence[str]) -> tuple[str, ...]:
+    """netperf's ``-k`` list, which is a screen long and changes no result, as ``…``; for headings,
+    never for commands to copy."""
+    return tuple(
+        "…" if index and argv[index - 1] == "-k" else argument
+        for index, argument in enumerate(argv)
+    )
 
 
 def hide_passphrase(argv: Sequence[str]) -> tuple[str, ...]:
