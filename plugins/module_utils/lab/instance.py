@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -135,6 +136,7 @@ class _Starter:
             selinux=wish.selinux,
         )
         self.state.signature = self._signature()
+        self._writing = threading.Lock()  # of the state, by the threads that start nodes
 
     def _command(self, node: str, port: int, restore: str | None) -> list[str]:
         return qemu.command(
@@ -170,10 +172,10 @@ class _Starter:
         (folder / "known_hosts").write_text(known)
 
     def start(self, restore: str | None) -> None:
-        """Start every node's QEMU and write the SSH configuration."""
-        for node in self.topology.nodes:
-            self._start_node(node, restore)
+        """Start every node's QEMU, all at once, and write the SSH configuration."""
+        self.on_all(lambda node: self._start_node(node, restore))
         folder = lab_dir(self.wish.name)
+        self.state.nodes = {node: self.state.nodes[node] for node in self.topology.nodes}
         ports = {node: state.ssh_port for node, state in self.state.nodes.items()}
         text = ssh.client_config(
             folder / "known_hosts",
@@ -195,8 +197,11 @@ class _Starter:
                 if "host forwarding rule" in str(error) and attempt < 4:
                     continue
                 raise
-            self.state.nodes[node] = NodeState(process.pid, process.started, port, str(files.qmp))
-            self.state.write()
+            with self._writing:
+                self.state.nodes[node] = NodeState(
+                    process.pid, process.started, port, str(files.qmp)
+                )
+                self.state.write()
             return
 
     def on_all(self, action: Callable[[str], Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -22,6 +23,7 @@ from .topology import MANAGEMENT_DEVICE, Topology, mac_address
 BINARY = "qemu-system-x86_64"
 MANAGEMENT_ADDRESS = "10.0.2.15/24"  # what QEMU's user network forwards to
 TRANSLATION_MIB = 256
+START_SECONDS = 240.0  # a saved state is read back meanwhile, on a busy machine slowly
 CPU_MODEL = {"kvm": "host", "tcg": "max"}
 
 
@@ -193,17 +195,38 @@ def start(argv: list[str], files: NodeFiles, node: str) -> Process:
             cwd="/",
             env={**os.environ, "LC_ALL": "C"},
         )
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if child.poll() is not None:
-            text = errors.read_text(errors="replace").strip()
-            raise LabError(f"node {node}: QEMU ended with {child.returncode}: {text or 'silently'}")
-        # The monitor socket appears once all devices are there and a saved state is loaded.
-        if files.qmp.exists() and files.pid.exists() and files.pid.read_text().strip():
-            found = identify(child.pid)
-            if found:
+    found = identify(child.pid)
+    deadline = time.monotonic() + START_SECONDS
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.settimeout(0.1)
+        while time.monotonic() < deadline:
+            if child.poll() is not None or found is None:
+                child.wait()
+                text = errors.read_text(errors="replace").strip() or "silently"
+                raise LabError(f"node {node}: QEMU ended with {child.returncode}: {text}")
+            if _greets(monitor, files.qmp):
                 return found
-        time.sleep(0.02)
     child.kill()
     child.wait()
-    raise LabError(f"node {node}: QEMU did not open its monitor {files.qmp} within 30 s")
+    raise LabError(
+        f"node {node}: the monitor {files.qmp} did not answer within {START_SECONDS:.0f} s"
+    )
+
+
+def _greets(monitor: socket.socket, path: Path) -> bool:
+    """Whether QEMU's monitor says its greeting. The socket is there before the devices are; the
+    greeting comes once they are all made and a saved state is loaded (QEMU, docs/interop/qmp-spec).
+    """
+    try:
+        try:
+            monitor.connect(str(path))
+        except OSError as error:
+            if error.errno != errno.EISCONN:
+                time.sleep(0.02)
+                return False
+        return monitor.recv(4096).startswith(b'{"QMP"')
+    except socket.timeout:
+        return False
+    except ConnectionError:  # it ended meanwhile
+        time.sleep(0.02)
+        return False

@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,15 +145,36 @@ def test_a_silent_end_is_told_as_such(tmp_path):
         qemu.start(["true"], files(tmp_path, tmp_path), "a")
 
 
+# Opens its monitor, as QEMU does, before it knows whether it will come up: then greets, or not.
+MONITOR = """
+import socket, sys, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+connection, _ = listener.accept()
+time.sleep(0.2)
+if sys.argv[2] == "fail":
+    sys.exit("Could not set up host forwarding rule")
+connection.sendall(b'{"QMP": {"version": {}}}')
+time.sleep(60)
+"""
+
+
 # The child is meant to outlive whoever started it, as QEMU does.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_started_qemu_is_known_by_pid_and_start_time(tmp_path):
     made = files(tmp_path, tmp_path)
     made.qmp.write_text("of an earlier start")
-    script = f"touch {made.qmp}; echo $$ >{made.pid}; exec sleep 60"
-    process = qemu.start(["sh", "-c", script], made, "a")
+    process = qemu.start([sys.executable, "-c", MONITOR, str(made.qmp), "greet"], made, "a")
     assert process.alive()
     process.end()
+
+
+def test_a_qemu_that_ends_after_its_monitor_opened_has_not_started(tmp_path):
+    made = files(tmp_path, tmp_path)
+    argv = [sys.executable, "-c", MONITOR, str(made.qmp), "fail"]
+    with pytest.raises(LabError, match=r"^node a: QEMU ended with 1: Could not set up host"):
+        qemu.start(argv, made, "a")
 
 
 def test_no_qemu_says_what_installs_it(monkeypatch, tmp_path):
