@@ -107,6 +107,12 @@ class Progress:
             self._stream.flush()
 
 
+def say_step(kind: str, data: Mapping[str, Any]) -> None:
+    """Tell on stderr what a playbook without a run begins to do; baking an image takes a minute."""
+    if kind == "playbook_on_task_start":
+        print(f"{data.get('task')} …", file=sys.stderr, flush=True)
+
+
 def planned_text(plan: Plan, estimate_s: float) -> str:
     """What a plan holds, for ``crossover plan``."""
     running = [cell for cell in plan.cells if cell.skip is None]

@@ -75,9 +75,10 @@ def _up(args: argparse.Namespace) -> int:
 
 def start_lab(variables: dict[str, str] | None = None) -> state.LabState:
     """Ensure the lab is up; returns its state. Raises CrossoverError."""
+    from collector.progress import say_step
     from collector.runner import must, run_playbook
 
-    must(run_playbook("lab_up", variables), "lab up")
+    must(run_playbook("lab_up", variables, say_step), "lab up")
     found = state.load(lab_name())
     if found is None:
         raise CrossoverError(f"lab {lab_name()}: it started but left no state file")

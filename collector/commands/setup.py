@@ -63,9 +63,10 @@ def ensure_controller(tests: bool = False) -> None:
         interactive = [] if sys.stdin.isatty() else ["-n"]
         if subprocess.run(["sudo", *interactive, "-v"], check=False).returncode:
             raise CrossoverError(f"setup: sudo refused; as root: {command}")
+    from collector.progress import say_step
     from collector.runner import must, run_playbook
 
-    must(run_playbook("controller", {"controller_tests": tests}), "setup")
+    must(run_playbook("controller", {"controller_tests": tests}, say_step), "setup")
     still = missing_programs(tests)
     if still:
         raise CrossoverError(f"setup: still missing after installation: {', '.join(still)}")
