@@ -18,6 +18,8 @@ from collector.stress_log import Sample, Timeline, received
 WARM_UP_SHARE = 0.1
 WARM_UP_MOST_S = 900.0
 FEWEST_POINTS = 8
+# A slope an hour out of less than this would be made of noise.
+SHORTEST_SPAN_H = 5 / 60
 LEVEL = 0.95
 # Less than this over the whole run is the ordinary coming and going of caches.
 LEAST_LEAK_MIB = 4.0
@@ -46,8 +48,8 @@ EXIT_CODES = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
     """A quantity over the run. ``slope`` an hour with its 95 % interval; ``change_pct`` is the
-    slope over the observed span in per cent of the median. All three pairs are None where there
-    are too few points or the run is too short for its limit to mean anything."""
+    slope over the observed span in per cent of the median. All three are None where there are too
+    few points or the run is too short for a slope to mean anything."""
 
     host: str
     quantity: str
@@ -115,7 +117,7 @@ def trend(
         points=len(points),
         span_h=span,
     )
-    if len(points) < FEWEST_POINTS or span <= 0:
+    if len(points) < FEWEST_POINTS or span < SHORTEST_SPAN_H:
         return made
     slope, _, low, high = stats.theilslopes(values, hours, alpha=LEVEL)
     return Trend(
@@ -237,7 +239,7 @@ def judge(plan: StressPlan, timeline: Timeline, *, final: bool) -> StressVerdict
             sentence += ", without loss of throughput and without loss of memory"
     told = notes(plan, timeline)
     if short and final and outcome is not Outcome.FAILED:
-        told.insert(0, "Too few points for a trend: whether anything is lost was not looked for.")
+        told.insert(0, "Too short for a trend: whether anything is lost was not looked for.")
     return StressVerdict(
         outcome=outcome,
         sentence=sentence + ".",

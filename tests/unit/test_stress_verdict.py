@@ -58,7 +58,7 @@ def test_a_run_too_short_for_trends_says_so() -> None:
     assert found.sentence == (
         "x of small completed 3 min 00 s of constant streams without a failure."
     )
-    assert "Too few points for a trend" in found.notes[0]
+    assert "Too short for a trend" in found.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -357,3 +357,7 @@ def test_too_few_points_have_a_median_and_no_slope() -> None:
     assert found is not None
     assert (found.median, found.slope, found.percent(found.slope)) == (3.0, None, None)
     assert trend("client", "q", "u", []) is None
+    # Nor have many points of a minute.
+    dense = trend("client", "q", "u", [(float(i), float(i)) for i in range(60)])
+    assert dense is not None
+    assert dense.slope is None
