@@ -3,12 +3,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Dict, List, Optional, Tuple
 
 from .kernel_state.netlabel import TAG_LOCAL, Doi, MapEntry, StaticLabel, Unlabelled
+from .kernel_state.netlabel_declared import DeclarationError, parse_pairs
 from .netlabel_plan import NetlabelState
+
+__all__ = [
+    "SYSCTLS",
+    "SYSCTL_DEFAULTS",
+    "DeclarationError",
+    "parse_pairs",
+    "read_declaration",
+    "show_pairs",
+]
 
 # Set in the kernel's net/ipv4/cipso_ipv4.c; its ip-sysctl.rst gives another default and a
 # misspelt name for the last.
@@ -20,38 +29,6 @@ SYSCTL_DEFAULTS = {
 }
 SYSCTLS = tuple(SYSCTL_DEFAULTS)
 DEFAULT_DOMAIN = "default"
-# More pairs than NetLabel's largest category table has.
-_MOST_PAIRS = 65536
-_ITEM = re.compile(r"([0-9]+)(?:-([0-9]+)|=([0-9]+))?")
-
-
-class DeclarationError(ValueError):
-    """A declared value that cannot be read; the text names item, key, value and the wanted."""
-
-
-def parse_pairs(text: str, where: str) -> Dict[int, int]:
-    """``"0-16,20=5"`` as local number -> number on the wire; one to one where no ``=`` stands.
-
-    Empty text gives no pair. Raises :class:`DeclarationError`.
-    """
-    found: Dict[int, int] = {}
-    for item in text.replace(" ", "").split(",") if text.strip() else []:
-        match = _ITEM.fullmatch(item)
-        if match is None:
-            raise DeclarationError(f"{where}: {item!r}, wanted N, N-M or N=W (as in 0-16,20=5)")
-        first = int(match.group(1))
-        if match.group(3) is not None:
-            pairs = [(first, int(match.group(3)))]
-        else:
-            last = first if match.group(2) is None else int(match.group(2))
-            if not first <= last < first + _MOST_PAIRS:
-                raise DeclarationError(f"{where}: {item!r}, wanted the lower number first")
-            pairs = [(number, number) for number in range(first, last + 1)]
-        for local, wire in pairs:
-            if local in found:
-                raise DeclarationError(f"{where}: {item!r} gives {local} a second time")
-            found[local] = wire
-    return found
 
 
 def show_pairs(table: Mapping[int, int]) -> str:

@@ -15,8 +15,9 @@ wire), joined by commas.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Optional
 
 from .netlabel import Doi, MapEntry, StaticLabel, Unlabelled
 from .netlabel_check import NetlabelState
@@ -27,36 +28,38 @@ STATIC_KEYS = frozenset({"interface", "address", "label"})
 DEFAULT_MAP = (MapEntry(None, None, None, "unlbl"),)
 
 
-class DeclarationError(Exception):
-    """A declaration that cannot be read; the text names item, key, value and what was wanted."""
+# More pairs than NetLabel's largest category table has.
+_MOST_PAIRS = 65536
+_ITEM = re.compile(r"([0-9]+)(?:-([0-9]+)|=([0-9]+))?")
 
 
-def _number(text: str, at: str) -> int:
-    if not text.strip().isdigit():
-        raise DeclarationError(f"{at}: found {text!r}; wanted a number from 0")
-    return int(text)
+class DeclarationError(ValueError):
+    """A declared value that cannot be read; the text names item, key, value and the wanted."""
 
 
-def translation(text: str, at: str) -> Dict[int, int]:
-    """``0-16``, ``3``, ``0=5`` and lists of these as a table from local to wire numbers."""
-    table: Dict[int, int] = {}
-    for part in text.split(",") if text.strip() else []:
-        pairs: List[Tuple[int, int]] = []
-        if "=" in part:
-            local, wire = part.split("=", 1)
-            pairs.append((_number(local, at), _number(wire, at)))
-        elif "-" in part:
-            first, last = (_number(end, at) for end in part.split("-", 1))
-            if last < first:
-                raise DeclarationError(f"{at}: found {part!r}; wanted the lower number first")
-            pairs += [(value, value) for value in range(first, last + 1)]
+def parse_pairs(text: str, where: str) -> Dict[int, int]:
+    """``"0-16,20=5"`` as local number -> number on the wire; one to one where no ``=`` stands.
+
+    Empty text gives no pair. Raises :class:`DeclarationError`.
+    """
+    found: Dict[int, int] = {}
+    for item in text.replace(" ", "").split(",") if text.strip() else []:
+        match = _ITEM.fullmatch(item)
+        if match is None:
+            raise DeclarationError(f"{where}: {item!r}, wanted N, N-M or N=W (as in 0-16,20=5)")
+        first = int(match.group(1))
+        if match.group(3) is not None:
+            pairs = [(first, int(match.group(3)))]
         else:
-            pairs.append((_number(part, at), _number(part, at)))
-        for local_number, wire_number in pairs:
-            if local_number in table:
-                raise DeclarationError(f"{at}: {local_number} is translated twice; wanted once")
-            table[local_number] = wire_number
-    return table
+            last = first if match.group(2) is None else int(match.group(2))
+            if not first <= last < first + _MOST_PAIRS:
+                raise DeclarationError(f"{where}: {item!r}, wanted the lower number first")
+            pairs = [(number, number) for number in range(first, last + 1)]
+        for local, wire in pairs:
+            if local in found:
+                raise DeclarationError(f"{where}: {item!r} gives {local} a second time")
+            found[local] = wire
+    return found
 
 
 def _known(item: Any, keys: frozenset[str], at: str) -> None:
@@ -90,8 +93,8 @@ def _doi(item: Mapping[str, Any], at: str) -> Doi:
         number=_integer(item["number"], f"{at}.number"),
         kind=kind,
         tags=tags if item.get("protocol", "cipso") != "calipso" else (),
-        levels=translation(str(item.get("levels") or ""), f"{at}.levels"),
-        categories=translation(str(item.get("categories") or ""), f"{at}.categories"),
+        levels=parse_pairs(str(item.get("levels") or ""), f"{at}.levels"),
+        categories=parse_pairs(str(item.get("categories") or ""), f"{at}.categories"),
         protocol=str(item.get("protocol") or "cipso"),
     )
 

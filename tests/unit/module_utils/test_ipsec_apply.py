@@ -138,7 +138,10 @@ def test_a_connection_that_lost_an_sa_gets_new_keys_and_the_other_keeps_its(host
 def test_an_sa_that_somebody_put_in_place_of_ours_is_noticed(host, monkeypatch):
     host.run(ONE)
     text = Kernel.list_states
-    later = lambda self: text(self).replace("00:00:00 use", "00:00:09 use")  # noqa: E731
+
+    def later(self):
+        return text(self).replace("00:00:00 use", "00:00:09 use")
+
     monkeypatch.setattr(Kernel, "list_states", later)
     assert host.run(ONE, seed=1)["rekeyed"] == ["one"]
 
