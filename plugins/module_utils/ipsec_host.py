@@ -209,7 +209,7 @@ def canonical_context(context: str) -> str:
 @dataclass(frozen=True)
 class Record:
     """What this collection added. ``connections``: name -> generation, reqids, added, clock;
-    ``policies``: those without a template, which no reqid tells."""
+    ``policies``: each by its identity, as it may have no template, or one that was changed."""
 
     connections: Dict[str, Dict[str, Any]]
     policies: Tuple[PolicyId, ...] = ()

@@ -261,5 +261,4 @@ def _record(
         fresh = {"generation": generation, "clock": round(ipsec_host.clock_base(), 1)}
         rows[item.name] = {**known, **(fresh if item.name in stale else {})}
         rows[item.name].update(reqids=list(item.reqids), sas=2 * item.pairs)
-    bare = tuple(policy_id(policy) for policy in policies if not policy.templates)
-    return Record(rows, bare)
+    return Record(rows, tuple(policy_id(policy) for policy in policies))
