@@ -8,7 +8,9 @@ that of the controller stops it, and it needs no network.
 
 A guard is a folder under :data:`GUARD_FOLDER` (in memory, readable by root only):
 
-- ``script``: ``rollback`` undoes, ``disarm`` forgets, ``collect`` says what happened;
+- ``script``: ``rollback`` undoes, ``disarm`` calls it off, ``collect`` says what happened,
+  ``forget`` clears away a rollback that was told (an answer can be lost on its way, so the one
+  does not include the other);
 - ``deadline``: the monotonic time at which the timer fires;
 - ``claimed``: a folder that whoever acts first makes, so that disarming and firing exclude
   each other;
@@ -236,6 +238,7 @@ def roll_back(armed: Armed, poll: float = 0.2) -> Tuple[str, ...]:
         done = _call(armed, "collect")
         state, failures = read_report(done.stdout)
         if state == ROLLED_BACK:
+            _call(armed, "forget")
             return failures
         if state != ROLLING_BACK or time.monotonic() > limit:
             raise GuardError(

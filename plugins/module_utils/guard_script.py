@@ -60,16 +60,13 @@ Operation = Union[Command, WriteFile, RemoveFile]
 _SCRIPT = """\
 #!/bin/sh
 # Undoes a change that may have cut the management connection.
-# Arguments: rollback (the timer's), disarm and collect (the controller's).
+# Arguments: rollback (the timer's); disarm, collect and forget (the controller's).
 PATH={search}
 LC_ALL=C
 export PATH LC_ALL
 umask 077
 folder={folder}
 unit={unit}
-# Looked at once: what is reported and what is cleared away must not fall apart.
-fired=
-[ ! -e "$folder/fired" ] || fired=yes
 
 attempt() {{
     tries=$1 tolerate=$2 name=$3
@@ -95,7 +92,7 @@ undo() {{
 report() {{
     if [ ! -e "$folder/claimed" ]; then
         echo armed
-    elif [ -z "$fired" ]; then
+    elif [ ! -e "$folder/fired" ]; then
         echo 'rolling back'
     else
         echo 'rolled back'
@@ -131,13 +128,15 @@ disarm)
     ;;
 collect)
     report
-    if [ -n "$fired" ]; then
+    ;;
+forget)
+    if [ -e "$folder/fired" ]; then
         systemctl stop "$unit.timer" 2>/dev/null
         rm -rf "$folder"
     fi
     ;;
 *)
-    echo "$0: '$1', wanted rollback, disarm or collect" >&2
+    echo "$0: '$1', wanted rollback, disarm, collect or forget" >&2
     exit 2
     ;;
 esac

@@ -76,16 +76,21 @@ class Confirmation:
         """
         start = self._clock()
         limit = start + self.timeout
+        lost = False
         while self._clock() < limit:
-            state, failures = self._talk("disarm", min(ATTEMPT_S, limit - self._clock()))
-            # A guard that is gone has been disarmed: by an attempt whose answer did not come.
-            if state == guard.DISARMED or (state == guard.UNKNOWN and self._gone):
+            answer = self._ask(
+                ["/bin/sh", self._script, "disarm"], min(ATTEMPT_S, limit - self._clock())
+            )
+            state, failures = self._read(answer)
+            # Only disarming removes the script unasked. So when it is gone after an attempt whose
+            # answer was lost, that attempt had come through.
+            if state == guard.DISARMED or (lost and answer.reached and _is_missing(answer)):
                 return {"guard_confirmed_after": round(self._clock() - start, 3)}
             if state == guard.ROLLED_BACK:
-                self._talk("collect", ATTEMPT_S)
                 return self._rolled_back(failures)
             if state == guard.ROLLING_BACK:
                 break
+            lost = lost or not answer.reached
             self._sleep(PAUSE_S)
         return self.await_rollback()
 
@@ -118,19 +123,20 @@ class Confirmation:
                 self._said = answer.said or self._said
                 self._sleep(PAUSE_S)
                 continue
-            state, failures = self._talk("collect", ATTEMPT_S)
-            if state == guard.UNKNOWN:
+            if _is_missing(answer):
                 return None
+            state, failures = self._talk("collect", ATTEMPT_S)
             if state == guard.ROLLED_BACK:
                 return self._failure(f"{self.subject} on {self.host}: {reason}", failures)
             self._sleep(PAUSE_S)
         return self.await_rollback()
 
     def _talk(self, verb: str, limit_s: float) -> tuple[str, tuple[str, ...]]:
-        answer = self._ask(["/bin/sh", self._script, verb], limit_s)
+        return self._read(self._ask(["/bin/sh", self._script, verb], limit_s))
+
+    def _read(self, answer: Answer) -> tuple[str, tuple[str, ...]]:
         if answer.said:
             self._said = answer.said
-        self._gone = answer.reached and answer.code in NO_SCRIPT
         return guard.read_report(answer.out) if answer.reached else (guard.UNKNOWN, ())
 
     def _rolled_back(self, failures: tuple[str, ...]) -> dict[str, Any]:
@@ -138,6 +144,8 @@ class Confirmation:
         return self._failure(text, failures, f" after {self.timeout} s")
 
     def _failure(self, text: str, failures: tuple[str, ...], after: str = "") -> dict[str, Any]:
+        # If this does not come through, the next change clears the rollback away and tells of it.
+        self._ask(["/bin/sh", self._script, "forget"], ATTEMPT_S)
         text += f"; rolled back{after}"
         if failures:
             text += f", except: {'; '.join(failures)}"
@@ -148,6 +156,11 @@ class Confirmation:
             "guard_failures": list(failures),
             "msg": text,
         }
+
+
+def _is_missing(answer: Answer) -> bool:
+    """Whether the shell found no script: 127 (POSIX) or 2 (dash), and nothing printed."""
+    return answer.code in (2, 127) and not answer.out.strip()
 
 
 class GuardedAction(ActionBase):  # type: ignore[misc]

@@ -18,7 +18,8 @@ GONE = Answer(False, 255, "", "ssh: connect to host server port 22: Connection t
 class Host:
     """A host with an armed guard: cut off from ``cut`` until the rollback at ``fires``."""
 
-    def __init__(self, cut=False, fires=20.0, failures=(), returns=True, known=True):
+    def __init__(self, cut=False, fires=20.0, failures=(), returns=True, known=True, loses=()):
+        self.loses = list(loses)  # verbs whose first answer is lost on its way
         self.now, self.asked = 0.0, []
         self.cut, self.fires, self.failures = cut, fires, failures
         self.returns, self.known, self.claimed = returns, known, False
@@ -32,14 +33,25 @@ class Host:
             self.now += limit_s
             return GONE
         self.now += 0.3
+        answer = self.answer(verb, fired)
+        if verb in self.loses:
+            self.loses.remove(verb)
+            return GONE
+        return answer
+
+    def answer(self, verb, fired):
         if not self.known:
-            return Answer(True, 127, "", f"sh: cannot open {command[1]}")
+            return Answer(True, 2, "", "sh: cannot open script")
         if verb == "rollback":
             self.fires = min(self.fires, self.now)
+            return Answer(True, 0, "", "")
+        if verb == "forget":
+            self.known = not fired
             return Answer(True, 0, "", "")
         if fired:
             return Answer(True, 0, "\n".join(["rolled back", *self.failures, ""]), "")
         if verb == "disarm":
+            self.known = False
             return Answer(True, 0, "disarmed\n", "")
         return Answer(True, 0, "armed\n", "")
 
@@ -66,6 +78,29 @@ def test_a_guard_that_is_gone_was_disarmed_by_an_attempt_whose_answer_did_not_co
         clock=lambda: host.now, sleep=host.sleep,
     )  # fmt: skip
     assert confirmation.confirm() == {"guard_confirmed_after": 0.5}
+
+
+def test_a_confirmation_whose_answer_was_lost_is_one():
+    host = Host(loses=["disarm"])
+    assert set(host.confirmation().confirm()) == {"guard_confirmed_after"}
+
+
+def test_a_guard_that_vanished_is_no_confirmation():
+    result = Host(known=False).confirmation().confirm()
+    assert (result["failed"], result["guard_rolled_back"]) == (True, False)
+
+
+@pytest.mark.parametrize("verb", ["collect", "forget"])
+def test_a_lost_answer_does_not_lose_the_rollback(verb):
+    host = Host(cut=True, loses=[verb])
+    assert host.confirmation().confirm()["guard_rolled_back"] is True
+
+
+def test_a_told_rollback_is_cleared_away():
+    host = Host(cut=True)
+    host.confirmation().confirm()
+    assert host.asked[-1][1] == "forget"
+    assert not host.known
 
 
 def test_a_host_that_is_cut_off_is_awaited_and_told():
