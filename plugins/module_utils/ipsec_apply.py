@@ -21,6 +21,10 @@ from .xfrm_explain import Evidence, Reason, explain
 from .xfrm_plan import IpsecState, plan, restore
 
 
+# What the slowest host is expected to apply: an emulated guest beside others.
+LINES_A_SECOND = 20
+
+
 class RefusedError(Exception):
     """A change that failed half-way. ``left`` names what could not be undone."""
 
@@ -107,7 +111,9 @@ exit 1"""
 
 def _arm(change: Change, request: Mapping[str, Any]) -> guard.Armed:
     token = request.get("token") or secrets.token_hex(6)
-    timeout = request.get("timeout") or guard.DEFAULT_TIMEOUT_S
+    wanted = request.get("timeout") or guard.DEFAULT_TIMEOUT_S
+    # A large table takes its time before anybody can confirm it.
+    timeout = min(wanted + len(change.steps.operations) // LINES_A_SECOND, guard.MOST_TIMEOUT_S)
     path = str(ipsec_host.RECORD)
     operations: List[guard.Operation] = [
         guard.Command(("/bin/sh", "-c", _UNDO), stdin=change.steps.rollback())
