@@ -161,6 +161,8 @@ def carry_out(change: Change, parameters: Mapping[str, Any]) -> Dict[str, Any]:
     daemon = DAEMONS[change.keying]()
     where, before = audit.position(), ipsec_host.read_stat()
     try:
+        if armed:
+            guard.begin(armed)
         if change.restart:
             _remove(change)
             seed = read_seed(parameters.get("seed"))
@@ -176,12 +178,14 @@ def carry_out(change: Change, parameters: Mapping[str, Any]) -> Dict[str, Any]:
             daemon.start(change.config, maker(change.connections, seed))
         if wait_s:
             _await_sas(change, daemon, wait_s, parameters.get("level"))
-    except (IpsecError, OSError) as error:
+        if armed:
+            guard.finish(armed)
+    except (IpsecError, guard.FiredError, OSError) as error:
         reasons = _reasons(change, daemon, str(error), where, before)
         log = daemon.complaints()
         _remove(change)
-        if armed is not None:
-            ipsec_host.disarm(armed)
+        if armed is not None and not ipsec_host.disarm(armed):
+            guard.roll_back(armed)
         raise NotUpError(str(error), reasons, log) from error
     return {**result, **_read(change), "guard": armed.as_result() if armed else None}
 

@@ -51,6 +51,8 @@ def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
         change.before.policies + change.after.policies,
     )
     try:
+        if armed:
+            guard.begin(armed)
         ipsec_host.write_record(both)
         done = ipsec_host.batch(change.steps.batch())
         found = ipsec_host.read_present()
@@ -58,7 +60,9 @@ def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
         if done.code or left:
             raise _refusal(change, done, found, [f"{item.verb} {item.name}" for item in left])
         ipsec_host.write_record(_dated(change.after, change.connections, found))
-    except (IpsecError, OSError) as error:
+        if armed:
+            guard.finish(armed)
+    except (IpsecError, guard.FiredError, OSError) as error:
         reasons = getattr(error, "reasons", ())
         raise RefusedError(str(error), _undo(change, armed), reasons) from error
     return {
@@ -144,9 +148,8 @@ def _undo(change: Change, armed: Optional[guard.Armed]) -> List[str]:
         left.append(str(error))
     if armed is None:
         return left
-    if left:
+    if left or not ipsec_host.disarm(armed):
         return list(guard.roll_back(armed))
-    ipsec_host.disarm(armed)
     return left
 
 

@@ -32,6 +32,7 @@ class Host:
 
     def __init__(self, monkeypatch, folder):
         self.kernel, self.armed, self.stood_down, self.stop_at = Kernel(), [], [], None
+        self.steps: list[str] = []
         self.argvs: list[tuple[str, ...]] = []
         monkeypatch.setattr(ipsec_host, "RECORD", folder / "ipsec.json")
         monkeypatch.setattr(ipsec_host, "ip", self.ip)
@@ -39,13 +40,19 @@ class Host:
         monkeypatch.setattr(ipsec_host, "process_context", lambda level: CONTEXT)
         monkeypatch.setattr(ipsec_host, "canonical_context", lambda context: context)
         monkeypatch.setattr(ipsec_host, "clock_base", lambda: 1000.0)
-        monkeypatch.setattr(ipsec_host, "disarm", self.stood_down.append)
+        monkeypatch.setattr(ipsec_host, "disarm", self.disarm)
+        for name in ("begin", "finish"):
+            monkeypatch.setattr(guard, name, lambda armed, name=name: self.steps.append(name))
         monkeypatch.setattr(guard, "settle", lambda: ())
         monkeypatch.setattr(guard, "arm", self.arm)
 
     def arm(self, token, timeout, operations):
         self.armed.append(operations)
         return guard.Armed(token, timeout, f"unit-{token}", f"/run/{token}/script")
+
+    def disarm(self, armed):
+        self.stood_down.append(armed)
+        return True
 
     def ip(self, *words, stdin=None):
         self.argvs.append(words)
@@ -100,6 +107,7 @@ def test_a_declared_connection_is_made_and_read_back(host):
     assert result["state"]["sas_total"] == result["state"]["policies_total"] == 2
     assert result["connections"][0]["label"] == CONTEXT
     assert result["guard"]["unit"].startswith("unit-")
+    assert host.steps == ["begin", "finish"]
 
 
 def test_the_same_again_changes_nothing_and_keeps_the_keys_of_the_first_seed(host):
@@ -200,6 +208,20 @@ def test_the_rollback_undoes_the_change_on_the_host_itself(host):
     assert (host.keys(), host.kernel.policies) == before
     assert json.loads(record.content)["connections"].keys() == {"two"}
     assert command.argv[:2] == ("/bin/sh", "-c")
+
+
+def test_a_change_slower_than_its_guard_leaves_the_undoing_to_the_guard(host, monkeypatch):
+    def late(armed):
+        raise guard.FiredError(armed)
+
+    undone = []
+    monkeypatch.setattr(guard, "finish", late)
+    monkeypatch.setattr(guard, "roll_back", lambda armed: undone.append(armed) or ())
+    monkeypatch.setattr(ipsec_host, "disarm", lambda armed: False)
+    with pytest.raises(ipsec_apply.RefusedError, match="were over before the change was complete"):
+        host.run(ONE)
+    assert len(undone) == 1
+    assert not host.kernel.sas
 
 
 def test_no_key_is_in_an_argv_or_a_result(host):
