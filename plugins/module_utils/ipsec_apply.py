@@ -20,7 +20,6 @@ from .kernel_state.xfrm import policy_id, state_id
 from .xfrm_explain import Evidence, Reason, explain
 from .xfrm_plan import IpsecState, plan, restore
 
-
 # What the slowest host is expected to apply: an emulated guest beside others.
 LINES_A_SECOND = 20
 
