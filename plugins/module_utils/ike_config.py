@@ -185,8 +185,8 @@ def _strongswan_child(child: Child, end: int) -> List[str]:
     for side in (end, 1 - end):
         network = item.protected()[side]
         if child.match.protocol is not None:
-            port = child.match.port if side == 1 and child.match.port else ""
-            network += f"[{child.match.protocol}/{port}]"
+            port = f"/{child.match.port}" if side == 1 and child.match.port else ""
+            network += f"[{child.match.protocol}{port}]"
         selectors.append(network)
     lines = [
         f"      {child.name} {{",

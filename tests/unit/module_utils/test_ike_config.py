@@ -69,7 +69,7 @@ def test_strongswan_knows_which_end_it_is():
     connections = read(selectors=[{"protocol": "tcp", "port": 5201}], lifetimes={"hard_add_s": 600})
     first, second = (strongswan(connections, (end,)) for end in (0, 1))
     assert "local_addrs = 198.18.0.1" in first
-    assert "local_ts = 198.18.0.1/32[tcp/]" in first
+    assert "local_ts = 198.18.0.1/32[tcp]" in first
     assert "remote_ts = 198.18.0.2/32[tcp/5201]" in first
     assert "local_ts = 198.18.0.2/32[tcp/5201]" in second
     assert "life_time = 600s" in first
