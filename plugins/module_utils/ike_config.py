@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 from .ipsec_algorithms import SUITES
 from .ipsec_build import SEED_BYTES, material
@@ -17,6 +17,8 @@ from .ipsec_declared import Connection, DeclarationError, Match
 from .kernel_state.xfrm import Limits
 
 PREFIX = "crossover-"
+# By number: a small system has no /etc/protocols, where daemons look names up.
+_PROTOCOLS = {"icmp": "1", "tcp": "6", "udp": "17", "gre": "47", "ipv6-icmp": "58", "sctp": "132"}
 # An IKE daemon's defaults where nothing is declared.
 DEFAULT_LIFETIME_S = 28800
 _KEY_PURPOSE = "ike psk "
@@ -29,6 +31,12 @@ class Child:
     name: str
     connection: Connection
     match: Match
+
+    @property
+    def protocol(self) -> Optional[str]:
+        """The number of the selected protocol, None for all."""
+        name = self.match.protocol
+        return None if name is None else _PROTOCOLS.get(name, name)
 
 
 def children(connections: Sequence[Connection]) -> Tuple[Child, ...]:
@@ -127,11 +135,11 @@ def _libreswan_conn(child: Child) -> List[str]:
     ]
     if item.networks is not None:
         values += [("leftsubnet", item.networks[0]), ("rightsubnet", item.networks[1])]
-    if child.match.protocol is not None:
+    if child.protocol is not None:
         port = "%any" if child.match.port is None else str(child.match.port)
         values += [
-            ("leftprotoport", f"{child.match.protocol}/%any"),
-            ("rightprotoport", f"{child.match.protocol}/{port}"),
+            ("leftprotoport", f"{child.protocol}/%any"),
+            ("rightprotoport", f"{child.protocol}/{port}"),
         ]
     if item.mark is not None:
         values.append(("mark", f"0x{item.mark.value:x}/0x{item.mark.mask:x}"))
@@ -184,9 +192,9 @@ def _strongswan_child(child: Child, end: int) -> List[str]:
     selectors = []
     for side in (end, 1 - end):
         network = item.protected()[side]
-        if child.match.protocol is not None:
+        if child.protocol is not None:
             port = f"/{child.match.port}" if side == 1 and child.match.port else ""
-            network += f"[{child.match.protocol}{port}]"
+            network += f"[{child.protocol}{port}]"
         selectors.append(network)
     lines = [
         f"      {child.name} {{",

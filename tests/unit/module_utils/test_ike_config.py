@@ -61,17 +61,17 @@ def test_a_selector_is_a_connection_of_its_own():
         "crossover-test-2",
     ]
     text = libreswan(connections, "/x")
-    assert "leftprotoport=tcp/%any\n\trightprotoport=tcp/5201" in text
-    assert "rightprotoport=udp/%any" in text
+    assert "leftprotoport=6/%any\n\trightprotoport=6/5201" in text
+    assert "rightprotoport=17/%any" in text
 
 
 def test_strongswan_knows_which_end_it_is():
     connections = read(selectors=[{"protocol": "tcp", "port": 5201}], lifetimes={"hard_add_s": 600})
     first, second = (strongswan(connections, (end,)) for end in (0, 1))
     assert "local_addrs = 198.18.0.1" in first
-    assert "local_ts = 198.18.0.1/32[tcp]" in first
-    assert "remote_ts = 198.18.0.2/32[tcp/5201]" in first
-    assert "local_ts = 198.18.0.2/32[tcp/5201]" in second
+    assert "local_ts = 198.18.0.1/32[6]" in first
+    assert "remote_ts = 198.18.0.2/32[6/5201]" in first
+    assert "local_ts = 198.18.0.2/32[6/5201]" in second
     assert "life_time = 600s" in first
     assert "rekey_time = 540s" in first
     assert "esp_proposals = aes128gcm16-noesn" in first
