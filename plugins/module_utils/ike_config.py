@@ -15,10 +15,9 @@ from .ipsec_algorithms import SUITES
 from .ipsec_build import SEED_BYTES, material
 from .ipsec_declared import Connection, DeclarationError, Match
 from .kernel_state.xfrm import Limits
+from .kernel_state.xfrm_text import protocol_number
 
 PREFIX = "crossover-"
-# By number: a small system has no /etc/protocols, where daemons look names up.
-_PROTOCOLS = {"icmp": "1", "tcp": "6", "udp": "17", "gre": "47", "ipv6-icmp": "58", "sctp": "132"}
 # An IKE daemon's defaults where nothing is declared.
 DEFAULT_LIFETIME_S = 28800
 _KEY_PURPOSE = "ike psk "
@@ -35,8 +34,9 @@ class Child:
     @property
     def protocol(self) -> Optional[str]:
         """The number of the selected protocol, None for all."""
+        # By number: a small system has no /etc/protocols, where daemons look names up.
         name = self.match.protocol
-        return None if name is None else _PROTOCOLS.get(name, name)
+        return None if name is None else protocol_number(name)
 
 
 def children(connections: Sequence[Connection]) -> Tuple[Child, ...]:

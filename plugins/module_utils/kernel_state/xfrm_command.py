@@ -22,7 +22,7 @@ from .xfrm import (
     Vault,
     state_id,
 )
-from .xfrm_text import Words, address, network
+from .xfrm_text import Words, address, network, protocol_number
 
 _WORD = re.compile(r"[A-Za-z0-9_.,:/()=-]+")
 _LIMITS = {
@@ -53,7 +53,7 @@ def _selector(selector: Selector) -> List[str]:
     if selector.dev is not None:
         words += ["dev", _word(selector.dev)]
     if selector.proto is not None:
-        words += ["proto", _word(selector.proto)]
+        words += ["proto", _word(protocol_number(selector.proto))]
     icmp = selector.proto in ("icmp", "ipv6-icmp", "mobility-header")
     for name, value in (
         ("type" if icmp else "sport", selector.sport),

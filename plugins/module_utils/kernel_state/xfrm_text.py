@@ -22,6 +22,7 @@ _PROTOCOLS = {
     "1": "icmp", "6": "tcp", "17": "udp", "33": "dccp", "47": "gre", "50": "esp", "51": "ah",
     "58": "ipv6-icmp", "132": "sctp", "135": "mobility-header",
 }  # fmt: skip
+_NUMBERS = {name: number for number, name in _PROTOCOLS.items()}
 _START = re.compile(r"(?:(?:Deleted|Updated|Expired) )?src \S+ dst ")
 _LIMIT = re.compile(r"limit: soft (\S+)\((bytes|packets)\), hard (\S+)\((bytes|packets)\)")
 _EXPIRE = re.compile(r"expire (add|use): soft (\d+)\(sec\), hard (\d+)\(sec\)")
@@ -137,6 +138,11 @@ def network(text: str, line: int) -> str:
         return _canonical_network(text)
     except ValueError:
         raise StateError(line, repr(text), "a network with its prefix length") from None
+
+
+def protocol_number(name: str) -> str:
+    """The inverse of :func:`protocol_name`: ``ip`` knows names only where /etc/protocols is."""
+    return _NUMBERS.get(name, name)
 
 
 def protocol_name(text: str) -> str:

@@ -93,7 +93,7 @@ def test_a_transport_pair_becomes_a_batch():
     assert plan(IpsecState(), declared, OURS).batch() == (
         "xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x1000 reqid 100 mode transport "
         f"replay-window 32 aead rfc4106(gcm(aes)) 0x{'a5' * 20} 128 ctx {CONTEXT}\n"
-        f"xfrm policy add src 192.0.2.1/32 dst 192.0.2.2/32 proto tcp dir out ctx {CONTEXT} "
+        f"xfrm policy add src 192.0.2.1/32 dst 192.0.2.2/32 proto 6 dir out ctx {CONTEXT} "
         "action allow priority 10 tmpl src 0.0.0.0 dst 0.0.0.0 proto esp reqid 100 mode "
         "transport level required\n"
     )
