@@ -38,6 +38,9 @@ WHILE_REKEYING = frozenset(
         "XfrmAcquireError",
     }
 )
+# Counts packets whose integrity check fails, which their SA counts too, and packets that the cipher
+# could not take because its queue was full (net/xfrm/xfrm_input.c, crypto/cryptd.c).
+CIPHER = "XfrmInStateProtoError"
 NETWORK_CLASSES = re.compile(
     r"(?:packet|peer|association|netif|node|(?:tcp|udp|rawip|dccp|sctp|icmp|packet)_?socket)"
 )
@@ -98,6 +101,12 @@ def notes(plan: StressPlan, timeline: Timeline) -> list[str]:
                 f"{other[0].comm or '?'} {{ {' '.join(other[0].permissions)} }} {other[0].tclass}"
             )
         found += _sa_notes(timeline, host)
+        dropped = _overload(timeline, host)
+        if dropped:
+            found.append(
+                f"{host}: {_count(dropped, 'packet')} dropped before decryption ({CIPHER} without "
+                "a failed integrity check): more came than the cipher's queue takes"
+            )
         offsets = [
             abs(poll.clock_offset_s) - (poll.clock_uncertainty_s or 0.0)
             for poll in timeline.polls[host]
@@ -187,8 +196,42 @@ def _xfrm(plan: StressPlan, timeline: Timeline, host: str) -> Iterator[Failure]:
             grown = count - before.xfrm.get(name, 0)
             if grown <= 0 or (rekeyed and name in WHILE_REKEYING):
                 continue
+            if name == CIPHER and _forged(before, after) is not None:
+                continue  # the SAs' own counts tell forgery from overload
             meaning = MEANING.get(name, ("a counter newer than this reader", ""))[0]
             yield Failure(after.elapsed_s, host, f"{name} grew by {grown}: {meaning}")
+
+
+def _forged(before: Sample, after: Sample) -> int | None:
+    """Packets that failed their SA's integrity check between two samples, None if not known."""
+    if not before.sas or not after.sas:
+        return None
+    known = {(sa.dst, sa.spi): sa.forged for sa in before.sas}
+    grown = 0
+    for sa in after.sas:
+        first = known.get((sa.dst, sa.spi), 0)
+        if sa.forged is None or first is None:
+            return None
+        grown += max(0, sa.forged - first)
+    return grown
+
+
+def _forgeries(_plan: StressPlan, timeline: Timeline, host: str) -> Iterator[Failure]:
+    for before, after in pairwise(_samples(timeline, host)):
+        count = _forged(before, after)
+        if count:
+            text = f"{_count(count, 'packet')} failed the integrity check of their SA"
+            yield Failure(after.elapsed_s, host, text)
+
+
+def _overload(timeline: Timeline, host: str) -> int:
+    """Packets that the cipher could not take: those it counts without the forged ones."""
+    total = 0
+    for before, after in pairwise(_samples(timeline, host)):
+        forged = _forged(before, after)
+        if forged is not None and before.xfrm and after.xfrm and before.boot_id == after.boot_id:
+            total += after.xfrm.get(CIPHER, 0) - before.xfrm.get(CIPHER, 0) - forged
+    return max(0, total)
 
 
 def _avcs(timeline: Timeline, sample: Sample) -> tuple[list[Avc], list[Avc]]:
@@ -340,6 +383,7 @@ CHECKS: tuple[Check, ...] = (
     _reboots,
     _chunks,
     _xfrm,
+    _forgeries,
     _denials,
     _kernel,
     _sas,

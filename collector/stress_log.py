@@ -41,14 +41,15 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sa:
-    """An SA as it was: who it is, whether it waits for IKE (``larval``), what it carried, whether
-    a soft limit was reached."""
+    """An SA as it was: who it is, whether it waits for IKE (``larval``), what it carried, how many
+    packets failed its integrity check (None if not said), whether a soft limit was reached."""
 
     spi: int | None
     dst: str
     larval: bool
     bytes: int
     packets: int
+    forged: int | None
     soft_limit: bool
 
 
@@ -115,6 +116,11 @@ class Timeline:
     def ended(self) -> bool:
         """Whether both programs wrote their last line."""
         return all(self.of(host, "end") is not None for host in ROLES)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a controller has ended the run and put the hosts back."""
+        return any(event.endswith(" stopped") for event in self.events)
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:
@@ -279,6 +285,7 @@ def _sas(found: Mapping[str, Any] | None, where: str) -> tuple[tuple[Sa, ...] | 
             larval=not state.spi,
             bytes=state.usage.bytes if state.usage else 0,
             packets=state.usage.packets if state.usage else 0,
+            forged=state.replay_errors.failed if state.replay_errors else None,
             soft_limit=_soft_limit(state.usage, state.limits),
         )
         for state in states

@@ -43,7 +43,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--chunk", type=float, default=60.0, metavar="S", help="seconds of one netperf (60)"
     )
-    parser.add_argument("--attach", metavar="RUN", help="go on with a run: its folder or name")
+    parser.add_argument(
+        "--attach",
+        metavar="RUN",
+        help="go on with a run, or show one that is over: its folder or name",
+    )
     parser.add_argument("--stop", action="store_true", help="with --attach: end the run now")
     parser.add_argument(
         "--keep-going", action="store_true", help="do not end the run at its first failure"
@@ -57,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
     if args.attach:
         folder = find_run(args.attach)
         load_stress(folder)
+        if stress_log.read_log(folder).stopped:
+            return show(folder)  # it is over: the hosts may serve another run by now
         stress_log.append_event(folder, "attached")
     else:
         folder = _start(args)

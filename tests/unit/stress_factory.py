@@ -86,9 +86,10 @@ def chunk(stream: str, minute: int, **changes: Any) -> Line:
     }
 
 
-def sas(bytes_: int, spi: int = 0x1000) -> Line:
-    """One SA that has carried so much."""
+def sas(bytes_: int, spi: int = 0x1000, failed: int = 0) -> Line:
+    """One SA that has carried so much; so many packets failed its integrity check."""
     text = SA.replace("BYTES", str(bytes_)).replace("PACKETS", str(bytes_ // 100))
+    text = text.replace("failed 0", f"failed {failed}")
     text = text.replace("0x00001000(4096)", f"{spi:#010x}({spi})")
     return {"text": text, "bytes": len(text), "error": None}
 
@@ -117,7 +118,12 @@ def sample(host: str, minute: int, *, ipsec: bool) -> Line:
         minute,
         boot_id=BOOT[host],
         memory_kib={"MemAvailable": 512_000, "SUnreclaim": 20_480, "SReclaimable": 10_240},
-        xfrm={"XfrmInError": 0, "XfrmOutNoStates": 0, "XfrmInStateSeqError": 0},
+        xfrm={
+            "XfrmInError": 0,
+            "XfrmOutNoStates": 0,
+            "XfrmInStateSeqError": 0,
+            "XfrmInStateProtoError": 0,
+        },
         device={"rx_bytes": 1, "rx_dropped": 0, "tx_dropped": 0, "rx_errors": 0, "tx_errors": 0},
         sas=sas(1000 * minute) if ipsec else None,
         kernel_log=[],

@@ -153,6 +153,36 @@ def test_counters_of_ipsec_must_not_grow() -> None:
     assert verdict(lambda s, _m: s["xfrm"].update(XfrmInStateSeqError=3)).failures == ()
 
 
+@pytest.mark.parametrize(("failed", "outcome"), [(0, Outcome.COMPLETED), (5, Outcome.FAILED)])
+def test_a_cipher_that_is_too_slow_is_a_note_and_a_forged_packet_is_a_failure(
+    failed, outcome
+) -> None:
+    def change(sample, minute):
+        if sample["host"] == "server" and minute >= 7:
+            sample["xfrm"]["XfrmInStateProtoError"] = 5
+            sample["sas"] = factory.sas(1000 * minute, failed=failed)
+
+    found = verdict(change, keying="manual")
+    assert found.outcome is outcome
+    if failed:
+        (failure,) = found.failures
+        assert str(failure) == "server: 5 packets failed the integrity check of their SA"
+    note = (
+        "server: 5 packets dropped before decryption (XfrmInStateProtoError without a failed "
+        "integrity check): more came than the cipher's queue takes"
+    )
+    assert (note in found.notes) == (outcome is Outcome.COMPLETED)
+
+
+def test_without_the_sas_own_counts_a_slow_cipher_cannot_be_told_from_forgery() -> None:
+    def change(sample, minute):
+        sample["sas"] = {"text": None, "bytes": 9, "error": None}
+        if minute >= 7:
+            sample["xfrm"]["XfrmInStateProtoError"] = 5
+
+    assert verdict(change, keying="manual").outcome is Outcome.FAILED
+
+
 def rekeying(minute_of_growth):
     """IKE replaces the SA in minute 20; a packet finds none in the given minute."""
 

@@ -126,6 +126,16 @@ def test_an_interrupt_leaves_the_streams_running_and_attach_goes_on(hosts, capsy
     assert hosts.asked[2:] == ["polled", "polled", "stopped"]
 
 
+def test_a_run_that_is_over_is_only_shown(hosts, capsys) -> None:
+    assert main(NEW) == 0
+    stress_log.append_event(hosts.folder, "stopped")  # as the playbook does
+    first = capsys.readouterr().out
+    asked = list(hosts.asked)
+    assert main(["stress", "--attach", "stress-x-1"]) == 0
+    assert hosts.asked == asked
+    assert capsys.readouterr().out == first
+
+
 def test_stop_ends_a_run_now(hosts) -> None:
     hosts.interrupt_at = "polled"
     main(NEW)
