@@ -10,6 +10,8 @@ from .errors import LabError
 
 SNAPSHOT = "ready"
 ROOT_NODE = "root"
+ANSWER_SECONDS = 20.0
+SILENT = "no answer; is QEMU stopped?"
 
 
 def status(socket: Path, node: str) -> str:
@@ -27,9 +29,9 @@ def status(socket: Path, node: str) -> str:
         return str(answer["status"])
 
     try:
-        return asyncio.run(asyncio.wait_for(ask(), 20))
-    except (QMPError, OSError, TimeoutError, asyncio.TimeoutError) as error:
-        raise LabError(f"node {node}: QMP on {socket}: {error}") from error
+        return asyncio.run(asyncio.wait_for(ask(), ANSWER_SECONDS))
+    except (QMPError, OSError, asyncio.TimeoutError) as error:
+        raise LabError(f"node {node}: QMP on {socket}: {str(error) or SILENT}") from error
 
 
 async def _save(socket: Path, node: str, timeout_s: float) -> str | None:
@@ -62,8 +64,10 @@ def save_state(socket: Path, node: str, timeout_s: float = 120) -> None:
     from qemu.qmp import ExecuteError, QMPError
 
     try:
-        error = asyncio.run(_save(socket, node, timeout_s))
-    except (QMPError, ExecuteError, OSError) as failure:
-        raise LabError(f"node {node}: QMP on {socket}: {failure}") from failure
+        error = asyncio.run(
+            asyncio.wait_for(_save(socket, node, timeout_s), timeout_s + ANSWER_SECONDS)
+        )
+    except (QMPError, ExecuteError, OSError, asyncio.TimeoutError) as failure:
+        raise LabError(f"node {node}: QMP on {socket}: {str(failure) or SILENT}") from failure
     if error:
         raise LabError(f"node {node}: its state could not be saved: {error}")

@@ -1,6 +1,7 @@
 """The monitor of a real QEMU without a machine: what it is asked, and what goes wrong."""
 
 import shutil
+import socket
 import subprocess
 import time
 
@@ -40,3 +41,14 @@ def test_an_absent_monitor_is_an_error_that_names_it(tmp_path):
         qmp.status(tmp_path / "x", "a")
     with pytest.raises(LabError, match=rf"^node a: QMP on {tmp_path}/x: "):
         qmp.save_state(tmp_path / "x", "a")
+
+
+def test_a_monitor_that_is_silent_is_told_as_such(tmp_path, monkeypatch):
+    monkeypatch.setattr(qmp, "ANSWER_SECONDS", 0.2)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "m"))
+        silent.listen()
+        with pytest.raises(LabError, match=r"/m: no answer; is QEMU stopped\?$"):
+            qmp.status(tmp_path / "m", "a")
+        with pytest.raises(LabError, match=r"/m: no answer; is QEMU stopped\?$"):
+            qmp.save_state(tmp_path / "m", "a", timeout_s=0.1)
