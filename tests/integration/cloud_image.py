@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 PACKAGES = (
-    "cloud-init", "iproute2", "linux-image-cloud-amd64", "netplan.io", "openssh-server", "python3",
+    "cloud-init", "e2fsprogs", "iproute2", "iputils-ping", "linux-image-cloud-amd64", "netplan.io", "openssh-server", "python3",
     "systemd-resolved", "systemd-sysv", "udev",
 )  # fmt: skip
 MIB = 1 << 20

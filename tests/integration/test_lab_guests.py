@@ -194,6 +194,7 @@ def test_a_cloud_image_boots_in_place_of_the_bake(lab, image):
             assert found.ssh(node, "hostname") == f"{node}\n"
             assert found.ssh(node, "id -u") == "0\n"
             assert address in found.ssh(node, "ip -4 -o address show dev eth1")
+            assert found.ssh(node, "cloud-init status") == "status: done\n"
         assert "1 received" in found.ssh("client", "ping -c 1 -W 10 198.18.0.2")
         before = found.ssh("client", "cat /proc/sys/kernel/random/boot_id")
         found.ok("down")

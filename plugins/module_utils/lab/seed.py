@@ -78,7 +78,7 @@ def cloud_seed(identity: Identity, topology: Topology, packages: list[str], targ
 
     YAML is a superset of JSON, so the documents are written as JSON.
     """
-    user_data = {
+    user_data: dict[str, object] = {
         "disable_root": False,
         "ssh_pwauth": False,
         "ssh_deletekeys": True,
@@ -88,9 +88,9 @@ def cloud_seed(identity: Identity, topology: Topology, packages: list[str], targ
         },
         "users": [{"name": "root", "ssh_authorized_keys": [identity.authorized_key.strip()]}],
         "hostname": identity.node,
-        "package_update": bool(packages),
-        "packages": packages,
     }
+    if packages:  # cloud-init's schema has no empty list
+        user_data.update(package_update=True, packages=packages)
     devices: dict[str, list[str]] = {}
     for device, address in _addresses(topology, identity.node):
         devices.setdefault(device, []).append(address)

@@ -295,6 +295,11 @@ def test_the_seed_of_a_cloud_image_is_an_iso_that_cloud_init_finds(tmp_path):
     assert data[32808:32814] == b"cidata"
     assert b'"ed25519_private": "PRIVATE\\n"' in data
     assert b"#cloud-config\n" in data
+    assert b"packages" not in data
+    seed.cloud_seed(IDENTITY, TOPOLOGY, ["netperf"], tmp_path / "seed.iso")
+    assert b'"package_update": true, "packages": ["netperf"]' in (
+        (tmp_path / "seed.iso").read_bytes()
+    )
 
 
 def test_without_an_iso_tool_the_error_names_it(tmp_path, monkeypatch):
