@@ -38,9 +38,10 @@ WHILE_REKEYING = frozenset(
         "XfrmAcquireError",
     }
 )
-# Counts packets whose integrity check fails, which their SA counts too, and packets that the cipher
-# could not take because its queue was full (net/xfrm/xfrm_input.c, crypto/cryptd.c).
-CIPHER = "XfrmInStateProtoError"
+# Packets that the cipher could not take because its queue was full count as errors of the protocol
+# (net/xfrm/xfrm_input.c and xfrm_output.c, crypto/cryptd.c). Inbound so do those whose integrity
+# check fails, which their SA counts too; outbound nothing is checked.
+CIPHER_IN, CIPHER_OUT = "XfrmInStateProtoError", "XfrmOutStateProtoError"
 NETWORK_CLASSES = re.compile(
     r"(?:packet|peer|association|netif|node|(?:tcp|udp|rawip|dccp|sctp|icmp|packet)_?socket)"
 )
@@ -101,12 +102,13 @@ def notes(plan: StressPlan, timeline: Timeline) -> list[str]:
                 f"{other[0].comm or '?'} {{ {' '.join(other[0].permissions)} }} {other[0].tclass}"
             )
         found += _sa_notes(timeline, host)
-        dropped = _overload(timeline, host)
-        if dropped:
-            found.append(
-                f"{host}: {_count(dropped, 'packet')} dropped before decryption ({CIPHER} without "
-                "a failed integrity check): more came than the cipher's queue takes"
-            )
+        for name, when in ((CIPHER_IN, "decryption"), (CIPHER_OUT, "encryption")):
+            dropped = _overload(timeline, host, name)
+            if dropped:
+                found.append(
+                    f"{host}: {_count(dropped, 'packet')} dropped before {when} ({name} without a "
+                    "failed integrity check): more came than the cipher's queue takes"
+                )
         offsets = [
             abs(poll.clock_offset_s) - (poll.clock_uncertainty_s or 0.0)
             for poll in timeline.polls[host]
@@ -196,7 +198,9 @@ def _xfrm(plan: StressPlan, timeline: Timeline, host: str) -> Iterator[Failure]:
             grown = count - before.xfrm.get(name, 0)
             if grown <= 0 or (rekeyed and name in WHILE_REKEYING):
                 continue
-            if name == CIPHER and _forged(before, after) is not None:
+            if name == CIPHER_OUT:
+                continue  # overload; a cipher that never works lets no chunk pass
+            if name == CIPHER_IN and _forged(before, after) is not None:
                 continue  # the SAs' own counts tell forgery from overload
             meaning = MEANING.get(name, ("a counter newer than this reader", ""))[0]
             yield Failure(after.elapsed_s, host, f"{name} grew by {grown}: {meaning}")
@@ -224,13 +228,13 @@ def _forgeries(_plan: StressPlan, timeline: Timeline, host: str) -> Iterator[Fai
             yield Failure(after.elapsed_s, host, text)
 
 
-def _overload(timeline: Timeline, host: str) -> int:
-    """Packets that the cipher could not take: those it counts without the forged ones."""
+def _overload(timeline: Timeline, host: str, name: str) -> int:
+    """Packets that the cipher could not take, of a counter: those it has without the forged."""
     total = 0
     for before, after in pairwise(_samples(timeline, host)):
-        forged = _forged(before, after)
+        forged = _forged(before, after) if name == CIPHER_IN else 0
         if forged is not None and before.xfrm and after.xfrm and before.boot_id == after.boot_id:
-            total += after.xfrm.get(CIPHER, 0) - before.xfrm.get(CIPHER, 0) - forged
+            total += after.xfrm.get(name, 0) - before.xfrm.get(name, 0) - forged
     return max(0, total)
 
 

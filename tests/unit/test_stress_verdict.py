@@ -174,6 +174,16 @@ def test_a_cipher_that_is_too_slow_is_a_note_and_a_forged_packet_is_a_failure(
     assert (note in found.notes) == (outcome is Outcome.COMPLETED)
 
 
+def test_a_cipher_that_is_too_slow_for_what_is_sent_is_a_note() -> None:
+    def change(sample, minute):
+        if sample["host"] == "client" and minute >= 7:
+            sample["xfrm"]["XfrmOutStateProtoError"] = 5
+
+    found = verdict(change, keying="manual")
+    assert found.outcome is Outcome.COMPLETED
+    assert found.notes[0].startswith("client: 5 packets dropped before encryption (XfrmOut")
+
+
 def test_without_the_sas_own_counts_a_slow_cipher_cannot_be_told_from_forgery() -> None:
     def change(sample, minute):
         sample["sas"] = {"text": None, "bytes": 9, "error": None}
