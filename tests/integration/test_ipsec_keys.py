@@ -47,7 +47,7 @@ class Watcher(threading.Thread):
 
     def run(self) -> None:
         # Only the guests' argument lists: the environment of another process is root's secret.
-        loop = "while true; do cat /proc/[0-9]*/cmdline; sleep 0.3; done"
+        loop = "while true; do cat /proc/[0-9]*/cmdline; sleep 1; done"
         command = f"timeout {LIMIT_S} sh -c '{loop}' 2>/dev/null"
         remote = [
             subprocess.Popen(
@@ -71,6 +71,8 @@ class Watcher(threading.Thread):
             item.kill()
         for reader in readers:
             reader.join()
+        for item in remote:
+            item.communicate()
 
     def _read(self, stream) -> None:
         for block in iter(lambda: stream.read1(1 << 16), b""):
