@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 PACKAGES = (
-    "cloud-init", "e2fsprogs", "iproute2", "iputils-ping", "linux-image-cloud-amd64", "netplan.io", "openssh-server", "python3",
-    "systemd-resolved", "systemd-sysv", "udev",
+    "cloud-init", "e2fsprogs", "iproute2", "iputils-ping", "linux-image-cloud-amd64", "netplan.io",
+    "openssh-server", "python3", "systemd-resolved", "systemd-sysv", "udev",
 )  # fmt: skip
 MIB = 1 << 20
 BOOT_MIB, ROOT_MIB = 128, 1400
