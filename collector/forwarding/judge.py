@@ -1,0 +1,138 @@
+"""Whether a trial counts, and why not. A trial that does not count has no number at all: a
+generator that lags behind, or a counter that lies, would look like a slow device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from collector.forwarding.trial import Direction, Result, Trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checks:
+    """What is tolerated, as fractions and frames.
+
+    ``rate``: how far the offered load may lie from the intended one. ``count``: how far counters
+    of the same frames may lie apart, beside ``stray`` frames (neighbour discovery and the like,
+    which ports count and the generator does not). ``early``: how much shorter than intended a
+    trial may be. ``tester_drops``: which share of the loss the tester's own drops may be.
+    """
+
+    rate: float = 0.01
+    count: float = 0.0005
+    stray: int = 20
+    early: float = 0.05
+    tester_drops: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A trial with its result. ``reasons`` says why it does not count; empty: it does."""
+
+    trial: Trial
+    result: Result
+    reasons: tuple[str, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether its numbers may be used."""
+        return not self.reasons
+
+
+class Bottleneck(StrEnum):
+    """What a forwarding rate at maximum load was bounded by."""
+
+    LINE = "line rate"
+    DEVICE = "device"
+    GENERATOR = "generator"
+
+
+# Above this loss the device, not the generator, is what bounds the rate (a fraction).
+SATURATED_LOSS = 0.01
+# A generator this far below what it can do on its own was held back by the path: a link with flow
+# control slows the sender down where another loses frames.
+HELD_BACK = 0.9
+
+
+def judge(trial: Trial, result: Result, checks: Checks) -> Judged:
+    """Hold what was counted against what was asked and against itself."""
+    reasons: list[str] = []
+    for one in result.directions:
+        where = f"{one.device} to {one.receive_device}"
+        reasons += [f"{where}: {text}" for text in _direction(trial, one, checks)]
+    return Judged(trial, result, tuple(reasons))
+
+
+def _direction(trial: Trial, one: Direction, checks: Checks) -> list[str]:
+    if one.sent == 0 or one.elapsed_s <= 0:
+        return ["the generator sent nothing"]
+    found = []
+    if one.elapsed_s < trial.duration_s * (1 - checks.early):
+        found.append(
+            f"the generator stopped early: sent for {one.elapsed_s:.3f} s of {trial.duration_s:g} s"
+        )
+    if trial.rate_fps is not None:
+        found += _offered(trial.rate_fps, one, checks)
+    return found + _counters(one, checks)
+
+
+def _offered(wanted: float, one: Direction, checks: Checks) -> list[str]:
+    off = one.offered_fps / wanted - 1
+    if abs(off) <= checks.rate or abs(one.sent - wanted * one.elapsed_s) <= 1:
+        return []  # a rate of a few frames cannot be met closer than by one frame
+    what = "could not reach the offered load" if off < 0 else "exceeded the offered load"
+    return [
+        f"the generator {what}: {one.offered_fps:.0f} of {wanted:.0f} frames/s"
+        f" ({off:+.1%}, tolerated {checks.rate:.1%})"
+    ]
+
+
+def _counters(one: Direction, checks: Checks) -> list[str]:
+    """Counters of the same frames must agree; those that a host has not are not looked at."""
+    found = []
+    generator, port = one.counters.get("pktgen_sofar"), one.counters.get("port_tx")
+    if generator is not None and generator != one.sent:
+        found.append(f"counters disagree: {one.sent} frames sent, the generator says {generator}")
+    if port is not None and _apart(port, one.sent, checks):
+        found.append(f"counters disagree: {one.sent} frames sent, the port says {port}")
+    if one.received > one.sent + _slack(one.sent, checks):
+        found.append(f"more frames received than sent: {one.received} of {one.sent}")
+    far, matched = one.counters.get("far_rx"), one.counters.get("far_rx_filter")
+    if matched is not None and matched != one.received:
+        found.append(
+            f"counters disagree: {one.received} frames received, the filter says {matched}"
+        )
+    if far is not None and _apart(far, one.received, checks):
+        found.append(f"counters disagree: {one.received} frames received, the port says {far}")
+    dropped = one.counters.get("far_rx_dropped") or 0
+    if dropped and one.lost and dropped > checks.tester_drops * one.lost:
+        found.append(
+            f"the tester itself dropped {dropped} frames; {one.lost} are missing, and whose loss"
+            " that is cannot be told"
+        )
+    return found
+
+
+def _slack(count: int, checks: Checks) -> float:
+    return checks.stray + checks.count * count
+
+
+def _apart(first: int, second: int, checks: Checks) -> bool:
+    return abs(first - second) > _slack(max(first, second), checks)
+
+
+def bottleneck(result: Result, line_fps: float, capacity_fps: float | None) -> Bottleneck:
+    """What bounded the rate of a trial at maximum load.
+
+    ``line_fps`` and ``capacity_fps`` (what the generator can do without a device in the way, None
+    if it was not calibrated) are frames a second and direction.
+    """
+    if (result.loss_ratio or 0.0) > SATURATED_LOSS:
+        return Bottleneck.DEVICE
+    if result.offered_fps >= line_fps * (1 - Checks().rate):
+        return Bottleneck.LINE
+    if capacity_fps is not None and result.offered_fps < HELD_BACK * capacity_fps:
+        return Bottleneck.DEVICE
+    return Bottleneck.GENERATOR

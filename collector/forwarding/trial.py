@@ -1,0 +1,137 @@
+"""A trial and its result, as the module ``pktgen`` takes and returns them.
+
+Rates are frames a second *per direction*; sizes are bytes with FCS (RFC 2544); durations are
+seconds. What was not counted is None, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from collector.errors import InputError
+from collector.shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is asked of the generator. ``rate_fps`` None: as fast as it can."""
+
+    frame_bytes: int
+    rate_fps: float | None
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direction:
+    """What was counted of one direction of a trial.
+
+    ``sent`` are the frames that the generator says it sent, ``received`` those of them that
+    arrived at the far port, ``errors`` the generator's failed attempts. ``counters`` are the
+    counters behind both, by name: ``pktgen_sofar`` (the generator), ``port_tx`` (the sending
+    port), ``far_rx`` (the receiving port), ``far_rx_filter`` (frames that matched the flow
+    exactly), ``far_rx_dropped`` (frames that reached the far port and were not taken).
+    """
+
+    device: str
+    receive_device: str
+    sent: int
+    received: int
+    errors: int
+    elapsed_s: float
+    counters: Mapping[str, int | None] = field(default_factory=dict)
+
+    @property
+    def offered_fps(self) -> float:
+        """Frames a second that were really sent."""
+        return self.sent / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def forwarded_fps(self) -> float:
+        """Frames a second that arrived, over the time of sending."""
+        return self.received / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def lost(self) -> int:
+        """Frames that did not arrive. A surplus counts as no loss; the judgement looks at it."""
+        return max(0, self.sent - self.received)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A trial as it went. ``started_at`` is UTC, ISO 8601."""
+
+    directions: tuple[Direction, ...]
+    started_at: str
+
+    @property
+    def sent(self) -> int:
+        """Frames sent in all directions."""
+        return sum(one.sent for one in self.directions)
+
+    @property
+    def received(self) -> int:
+        """Frames that arrived, in all directions."""
+        return sum(one.received for one in self.directions)
+
+    @property
+    def lost(self) -> int:
+        """Frames lost; a surplus of one direction does not make up for a loss of another."""
+        return sum(one.lost for one in self.directions)
+
+    @property
+    def loss_ratio(self) -> float | None:
+        """Lost of sent, None if nothing was sent."""
+        return self.lost / self.sent if self.sent else None
+
+    @property
+    def offered_fps(self) -> float:
+        """Offered load per direction: the mean over the directions."""
+        return sum(one.offered_fps for one in self.directions) / len(self.directions)
+
+    @property
+    def forwarded_fps(self) -> float:
+        """Forwarding rate per direction: the mean over the directions."""
+        return sum(one.forwarded_fps for one in self.directions) / len(self.directions)
+
+
+Measure = Callable[[Trial], Result]
+
+
+def read_result(document: Any, where: str) -> Result:
+    """The result in what ``pktgen`` returned as ``trial``. Raises InputError that names the key.
+
+    Counters of other names than above are kept; nothing is judged here.
+    """
+    top = Shape(document, where)
+    directions = tuple(_direction(item) for item in top.shapes("directions"))
+    if not directions:
+        raise InputError(top.at("directions"), "none", "at least one direction")
+    return Result(directions=directions, started_at=top.text("started_at"))
+
+
+def _direction(item: Shape) -> Direction:
+    counters = item.anything("counters", default={})
+    for name, value in counters.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise InputError(item.at(f"counters.{name}"), repr(value), "a count or null")
+    elapsed = item.number("elapsed_s")
+    if elapsed < 0:
+        raise InputError(item.at("elapsed_s"), str(elapsed), "seconds, not negative")
+    return Direction(
+        device=item.text("device"),
+        receive_device=item.text("receive_device"),
+        sent=_count(item, "sent"),
+        received=_count(item, "received"),
+        errors=_count(item, "errors"),
+        elapsed_s=elapsed,
+        counters=counters,
+    )
+
+
+def _count(item: Shape, key: str) -> int:
+    value = item.integer(key)
+    if value < 0:
+        raise InputError(item.at(key), str(value), "a count, not negative")
+    return value
