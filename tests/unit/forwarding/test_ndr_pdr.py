@@ -19,13 +19,13 @@ def searched(device, goals=None, capacity_fps=None, duration_s=1.0):
     return ndr_pdr(session, made, goals or rfc9971_goals(duration_s)), session
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.floats(5_000, 1_400_000))
 def test_a_steady_device_is_found_to_the_width_of_the_goals(capacity):
     found, _ = searched(Device(steady(capacity)))
-    # A trial of a second counts whole frames: rates are exact to one frame a second.
-    assert 0.99 * capacity - 1 <= found.values["ndr"] <= capacity + 1
-    assert found.values["ndr"] - 1 <= found.values["pdr"] <= capacity + 1
+    # A trial of a second counts whole frames, sent and received.
+    assert 0.99 * capacity - 2 <= found.values["ndr"] <= capacity + 2
+    assert found.values["ndr"] - 2 <= found.values["pdr"] <= capacity + 2
     assert found.bottleneck is Bottleneck.DEVICE
     assert found.details["ndr_lower_fps"] < found.details["ndr_upper_fps"]
 
