@@ -11,15 +11,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from collector.kernel_state.pktgen import FIELDS, RESULT
+
 from .base import Document, Failure, Line, Problem, Reading, Source, Status, in_order
 from .pktgen_record import TOOL, Block, PktgenResult, changes, rate_line, run, threads
 
 __all__ = ["TOOL", "PktgenResult", "parse", "recognise"]
 
-_RESULT = re.compile(
-    r"Result:\s*OK:\s*(?P<us>\d+)\s*\(\s*c(?P<busy>\d+)\s*\+\s*d(?P<idle>\d+)\s*\)\s*"
-    r"(?:usec|nsec|us),\s*(?P<packets>\d+)\s*\(\s*(?P<size>\d+)\s*byte(?:,\s*(?P<frags>\d+)\s*frags)?\s*\)"
-)
+_RESULT = re.compile(RESULT)
 _RATE = re.compile(
     r"(?<![\d.,])(?P<pps>\d+)\s*pps\s+(?P<mbps>\d+)\s*Mb/sec\s*\(\s*(?P<bps>\d+)\s*bps\s*\)"
     r"(?:\s*errors:\s*(?P<errors>\d+)(?![\d.,]))?(?!\s*errors)"
@@ -30,20 +29,7 @@ _DEVICE = re.compile(r"^\s*(?:Result )?[Dd]evice:\s*(?P<device>\S+)\s*$")
 _PROC = re.compile(r"/proc/net/pktgen/(?P<device>[\w.@:-]+)\s*(?:<==|:)?\s*$")
 _PARAMS = re.compile(r"^\s*Params:\s*count\s+(?P<count>\d+)\b")
 _OTHER_RESULT = re.compile(r"^\s*Result:\s*(?P<text>.+)$")
-_FIELDS = {
-    "requested": re.compile(r"\bParams:\s*count\s+(\d+)"),
-    "min_size": re.compile(r"\bmin_pkt_size:\s*(\d+)"),
-    "max_size": re.compile(r"\bmax_pkt_size:\s*(\d+)"),
-    "delay": re.compile(r"\bdelay:\s*(\d+)"),
-    "clone": re.compile(r"\bclone_skb:\s*(\d+)"),
-    "burst": re.compile(r"\bburst:\s*(\d+)"),
-    "device": re.compile(r"\bifname:\s*(\S+)"),
-    "flags": re.compile(r"\bFlags:\s*(.*\S)"),
-    "sofar": re.compile(r"\bpkts-sofar:\s*(\d+)"),
-    "current_errors": re.compile(r"\bpkts-sofar:\s*\d+\s+errors:\s*(\d+)"),
-    "started": re.compile(r"\bstarted:\s*(\d+)us"),
-    "stopped": re.compile(r"\bstopped:\s*(\d+)us"),
-}
+_FIELDS = {name: re.compile(pattern) for name, pattern in FIELDS.items()}
 _BLOCK = re.compile(
     r"^\s*(?:Params:|frags:|flows:|queue_map_min:|skb_priority:|dst_min:|src_min:|[sd]addr:"
     r"|src_mac:|dst_mac:|udp_src_min:|src_mac_count:|dst_mac_count:|Flags:|Current:|pkts-sofar:"

@@ -86,7 +86,7 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
                 "ansible_python_interpreter": "/usr/bin/python3",
                 "lab_kind": "guests",
                 "lab_name": lab,
-                **plan.host_vars(node),
+                **plan.host_vars(node, lab),
             }
             for key, value in values.items():
                 inventory.set_variable(node, key, value)

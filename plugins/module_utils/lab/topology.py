@@ -65,25 +65,32 @@ class Topology:
         found = [(link, end) for link in self.links for end in link.ends if end.node == node]
         return sorted(found, key=lambda pair: pair[1].device)
 
-    def host_vars(self, node: str) -> dict[str, Any]:
+    def host_vars(self, node: str, lab: str | None = None) -> dict[str, Any]:
         """What the inventory says of a node: its test devices, addresses and peers, and the
-        address on which others reach its control connections."""
+        address on which others reach its control connections. MAC addresses depend on the lab's
+        name; without it (the lab gives devices others) they are left out."""
         control = [end for link, end in self.ends_of(node) if link.purpose == "control"]
+        links = []
+        for link, end in self.ends_of(node):
+            if link.purpose != "test":
+                continue
+            peer = link.peer(node)
+            found = {
+                "name": link.name,
+                "device": end.device,
+                "ipv4": end.ipv4,
+                "ipv6": end.ipv6,
+                "peer": peer.node,
+                "peer_ipv4": peer.ipv4,
+                "peer_ipv6": peer.ipv6,
+            }
+            if lab is not None:
+                found["mac"] = mac_address(lab, node, end.device)
+                found["peer_mac"] = mac_address(lab, peer.node, peer.device)
+            links.append(found)
         return {
             "bench_control_address": control[0].ipv4.split("/")[0] if control else None,
-            "bench_links": [
-                {
-                    "name": link.name,
-                    "device": end.device,
-                    "ipv4": end.ipv4,
-                    "ipv6": end.ipv6,
-                    "peer": link.peer(node).node,
-                    "peer_ipv4": link.peer(node).ipv4,
-                    "peer_ipv6": link.peer(node).ipv6,
-                }
-                for link, end in self.ends_of(node)
-                if link.purpose == "test"
-            ],
+            "bench_links": links,
         }
 
 

@@ -48,19 +48,26 @@ def test_every_shipped_topology_is_read_and_names_itself(file):
 
 def test_the_inventory_sees_test_links_from_each_end_and_the_control_address():
     pair = read_topology(yaml.safe_load((SHIPPED / "pair.yml").read_text()))
-    seen = pair.host_vars("server")
+    seen = pair.host_vars("server", "lab")
     assert seen["bench_control_address"] == "192.0.2.2"
     assert seen["bench_links"] == [
         {
             "name": "test",
             "device": "eth1",
+            "mac": mac_address("lab", "server", "eth1"),
             "ipv4": "198.18.0.2/24",
             "ipv6": "2001:db8:18::2/64",
             "peer": "client",
+            "peer_mac": mac_address("lab", "client", "eth1"),
             "peer_ipv4": "198.18.0.1/24",
             "peer_ipv6": "2001:db8:18::1/64",
         }
     ]
+
+
+def test_without_the_name_of_the_lab_there_are_no_mac_addresses():
+    (link,) = read_topology(PAIR).host_vars("client")["bench_links"]
+    assert not {"mac", "peer_mac"} & set(link)
 
 
 def test_without_a_control_link_there_is_no_control_address():
