@@ -15,11 +15,11 @@ import yaml
 
 from collector.errors import InputError
 from collector.matrix_products import expand
-from collector.matrix_tests import TestSpec, read_test
+from collector.matrix_tests import AnyTest, read_test
 from collector.shape import Shape
 
 MATRIX_SCHEMA = 1
-SUBJECTS = ("cipso", "ipsec")
+SUBJECTS = ("cipso", "ipsec", "forwarding")
 FAMILIES = ("ipv4", "ipv6")
 TOPOLOGIES = ("pair", "dut", "chain")
 # A matrix's name begins the name of its run folders.
@@ -58,7 +58,8 @@ class Confidence:
 @dataclass(frozen=True, slots=True)
 class Form:
     """How long and how often. With ``budget_s`` as many blocks are planned as fit into it, at
-    least one and at most ``blocks``."""
+    least one and at most ``blocks``. ``only`` limits the form to cells whose factors have these
+    values; the others are reported as left out of it."""
 
     name: str
     duration_s: int
@@ -66,6 +67,14 @@ class Form:
     budget_s: int | None
     warm_up_s: float
     confidence: Confidence | None
+    only: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def leaves_out(self, factors: dict[str, str]) -> str | None:
+        """Why a cell with these factors is no part of the form; None if it is."""
+        for name, values in self.only.items():
+            if name in factors and factors[name] not in values:
+                return f"{name} {factors[name]} is left out of the {self.name} form"
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +90,7 @@ class Matrix:
     min_blocks: int
     delta: float | None
     configurations: tuple[ConfigurationSpec, ...]
-    tests: tuple[TestSpec, ...]
+    tests: tuple[AnyTest, ...]
     forms: dict[str, Form] = field(default_factory=dict)
 
 
@@ -190,9 +199,16 @@ def _form(name: str, item: Shape) -> Form:
         budget_s=budget,
         warm_up_s=_positive(item, "warm_up_s", zero=True),
         confidence=confidence,
+        only=_only(item),
     )
     item.done()
     return form
+
+
+def _only(item: Shape) -> dict[str, tuple[str, ...]]:
+    document = item.anything("only", default={})
+    inner = Shape(document, item.where, f"{item.path}.only")
+    return {name: inner.strings(name) for name in document}
 
 
 def _name(top: Shape) -> str:
@@ -227,6 +243,7 @@ def _positive(item: Shape, key: str, zero: bool = False) -> float:
 
 def _check(matrix: Matrix) -> None:
     """What no single field shows: names once, references that exist, labels that fit."""
+    from collector.matrix_forwarding import check_forwarding
     from collector.matrix_labels import check_labels
 
     for what, names in (
@@ -251,3 +268,4 @@ def _check(matrix: Matrix) -> None:
     if known[matrix.baseline].skip is not None:
         raise InputError(f"{matrix.file}: baseline", "a skipped configuration", "one that runs")
     check_labels(matrix.file, matrix.configurations)
+    check_forwarding(matrix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from collector.errors import InputError
+from collector.forwarding.spec import ForwardingSpec, read_forwarding
 from collector.shape import Shape
 
 STREAMS = ("TCP_STREAM", "UDP_STREAM", "TCP_MAERTS")
@@ -30,9 +31,24 @@ class TestSpec:
         """``bit/s`` for streams, ``1/s`` for requests."""
         return "bit/s" if self.netperf in STREAMS else "1/s"
 
+    @property
+    def factors(self) -> dict[str, str]:
+        """What a cell of the test is, beside its configuration: nothing."""
+        return {}
 
-def read_test(item: Shape) -> TestSpec:
-    """One entry of ``tests``. Raises InputError."""
+
+AnyTest = TestSpec | ForwardingSpec
+
+
+def read_test(item: Shape) -> AnyTest:
+    """One entry of ``tests``: ``netperf`` or ``forwarding``. Raises InputError."""
+    if item.has("forwarding"):
+        return read_forwarding(item)
+    return read_netperf(item)
+
+
+def read_netperf(item: Shape) -> TestSpec:
+    """An entry that has ``netperf``. Raises InputError."""
     netperf = item.choice("netperf", (*STREAMS, *REQUESTS))
     message = item.take_any("message_bytes", (int, str), f'a size in bytes or "{FIT}"', None)
     if isinstance(message, str) and message != FIT:

@@ -16,8 +16,9 @@ from itertools import groupby
 from typing import Any
 
 from collector.errors import UsageError
+from collector.forwarding.spec import ForwardingSpec
 from collector.matrix import ConfigurationSpec, Form, Matrix
-from collector.matrix_tests import TestSpec
+from collector.matrix_tests import AnyTest
 from collector.runfolder import Plan, Slot
 
 PLAN_SCHEMA = 1
@@ -46,10 +47,24 @@ def cell_id(matrix: str, configuration: str, test: str, arm: str, factors: dict[
 
 def estimate_block_s(matrix: Matrix, form: Form) -> float:
     """Seconds that one block takes, roughly."""
-    running = sum(1 for item in matrix.configurations if item.skip is None) + 1
+    cells = [
+        (item, arm, test)
+        for item in matrix.configurations
+        for arm in _arms(matrix, item)
+        for test in matrix.tests
+        if item.skip is None and form.leaves_out({**item.factors, **test.factors}) is None
+    ]
+    groups = {(item.name, arm) for item, arm, _ in cells}
+    tests = sum(_estimate_test_s(test, form) + TEST_OVERHEAD_S for _, _, test in cells)
+    return len(groups) * (CONFIGURATION_OVERHEAD_S + form.warm_up_s / 2) + tests
+
+
+def _estimate_test_s(test: AnyTest, form: Form) -> float:
+    """Seconds that one cell of the test measures, at least."""
+    if isinstance(test, ForwardingSpec):
+        return test.estimate_s(form.duration_s)
     iterations = form.confidence.min_iterations if form.confidence else 1
-    per_test = form.duration_s * iterations + TEST_OVERHEAD_S
-    return running * (CONFIGURATION_OVERHEAD_S + form.warm_up_s / 2 + len(matrix.tests) * per_test)
+    return form.duration_s * iterations
 
 
 def blocks_of(matrix: Matrix, form: Form) -> int:
@@ -80,7 +95,7 @@ def make_plan(
     count = blocks if blocks is not None else blocks_of(matrix, form)
     check_blocks(count)
     cells = [
-        _cell(matrix, item, test, arm)
+        _cell(matrix, form, item, test, arm)
         for item in matrix.configurations
         for arm in _arms(matrix, item)
         for test in matrix.tests
@@ -121,18 +136,29 @@ def _arms(matrix: Matrix, item: ConfigurationSpec) -> tuple[str, ...]:
     return ("", AA_ARM) if item.name == matrix.baseline else ("",)
 
 
-def _cell(matrix: Matrix, item: ConfigurationSpec, test: TestSpec, arm: str) -> dict[str, Any]:
+def _cell(
+    matrix: Matrix, form: Form, item: ConfigurationSpec, test: AnyTest, arm: str
+) -> dict[str, Any]:
+    factors = {**item.factors, **test.factors}
     return {
-        "cell_id": cell_id(matrix.name, item.name, test.name, arm, item.factors),
+        "cell_id": cell_id(matrix.name, item.name, test.name, arm, factors),
         "configuration": item.name,
         "test": test.name,
         "arm": arm,
-        "factors": item.factors,
-        "skip": item.skip,
+        "factors": factors,
+        "skip": form.leaves_out(factors) if item.skip is None else item.skip,
     }
 
 
-def _test(test: TestSpec, form: Form) -> dict[str, Any]:
+def _test(test: AnyTest, form: Form) -> dict[str, Any]:
+    if isinstance(test, ForwardingSpec):
+        return {
+            "name": test.name,
+            "kind": test.kind,
+            "unit": test.unit,
+            "higher_is_better": True,
+            "settings": test.settings(form.duration_s, form.warm_up_s),
+        }
     confidence = None
     if form.confidence is not None:
         confidence = {

@@ -67,6 +67,10 @@ class Shape:
             raise InputError(self.at(key), show(value), wanted)
         return value
 
+    def has(self, key: str) -> bool:
+        """Whether the key is there and was not asked for yet."""
+        return key in self._rest
+
     def schema(self, newest: int, key: str = "schema") -> int:
         """The version of the document; raises InputError for one newer than this program."""
         version = self.integer(key)

@@ -97,7 +97,7 @@ def stream_tests(matrix: Matrix) -> tuple[TestSpec, ...]:
     """The first test of each kind of stream. Raises UsageError if there is none."""
     found: dict[str, TestSpec] = {}
     for test in matrix.tests:
-        if test.netperf in STREAMS:
+        if isinstance(test, TestSpec) and test.netperf in STREAMS:
             found.setdefault(test.netperf, test)
     if not found:
         raise UsageError(f"stress {matrix.name}: found no stream; wanted a test of one")

@@ -60,27 +60,31 @@ def judge(trial: Trial, result: Result, checks: Checks) -> Judged:
     """Hold what was counted against what was asked and against itself."""
     reasons: list[str] = []
     for one in result.directions:
-        where = f"{one.device} to {one.receive_device}"
+        where = f"{one.device} to {one.receive_device or 'the far host'}"
         reasons += [f"{where}: {text}" for text in _direction(trial, one, checks)]
     return Judged(trial, result, tuple(reasons))
 
 
 def _direction(trial: Trial, one: Direction, checks: Checks) -> list[str]:
-    if one.sent == 0 or one.elapsed_s <= 0:
+    if one.sent == 0:
         return ["the generator sent nothing"]
+    if not one.elapsed_s:
+        return ["the generator did not come to an end"]
+    if one.received is None:
+        return ["nothing counted the frames that arrived"]
     found = []
     if one.elapsed_s < trial.duration_s * (1 - checks.early):
         found.append(
             f"the generator stopped early: sent for {one.elapsed_s:.3f} s of {trial.duration_s:g} s"
         )
     if trial.rate_fps is not None:
-        found += _offered(trial.rate_fps, one, checks)
-    return found + _counters(one, checks)
+        found += _offered(trial.rate_fps, one, one.elapsed_s, checks)
+    return found + _sent(one, checks) + _received(one, one.received, checks)
 
 
-def _offered(wanted: float, one: Direction, checks: Checks) -> list[str]:
+def _offered(wanted: float, one: Direction, elapsed_s: float, checks: Checks) -> list[str]:
     off = one.offered_fps / wanted - 1
-    if abs(off) <= checks.rate or abs(one.sent - wanted * one.elapsed_s) <= 1:
+    if abs(off) <= checks.rate or abs(one.sent - wanted * elapsed_s) <= 1:
         return []  # a rate of a few frames cannot be met closer than by one frame
     what = "could not reach the offered load" if off < 0 else "exceeded the offered load"
     return [
@@ -89,7 +93,7 @@ def _offered(wanted: float, one: Direction, checks: Checks) -> list[str]:
     ]
 
 
-def _counters(one: Direction, checks: Checks) -> list[str]:
+def _sent(one: Direction, checks: Checks) -> list[str]:
     """Counters of the same frames must agree; those that a host has not are not looked at."""
     found = []
     generator, port = one.counters.get("pktgen_sofar"), one.counters.get("port_tx")
@@ -97,15 +101,21 @@ def _counters(one: Direction, checks: Checks) -> list[str]:
         found.append(f"counters disagree: {one.sent} frames sent, the generator says {generator}")
     if port is not None and _apart(port, one.sent, checks):
         found.append(f"counters disagree: {one.sent} frames sent, the port says {port}")
-    if one.received > one.sent + _slack(one.sent, checks):
-        found.append(f"more frames received than sent: {one.received} of {one.sent}")
+    return found
+
+
+def _received(one: Direction, received: int, checks: Checks) -> list[str]:
+    found = []
+    if received > one.sent + _slack(one.sent, checks):
+        found.append(f"more frames received than sent: {received} of {one.sent}")
     far, matched = one.counters.get("far_rx"), one.counters.get("far_rx_filter")
-    if matched is not None and matched != one.received:
-        found.append(
-            f"counters disagree: {one.received} frames received, the filter says {matched}"
-        )
-    if far is not None and _apart(far, one.received, checks):
-        found.append(f"counters disagree: {one.received} frames received, the port says {far}")
+    if matched is not None and matched != received:
+        found.append(f"counters disagree: {received} frames received, the filter says {matched}")
+    other = one.counters.get("far_rx_other") or 0
+    if far is not None and _apart(far - other, received, checks):
+        found.append(f"counters disagree: {received} frames received, the port says {far}")
+    if one.settled is False:
+        found.append("frames still arrived when they were counted")
     dropped = one.counters.get("far_rx_dropped") or 0
     if dropped and one.lost and dropped > checks.tester_drops * one.lost:
         found.append(

@@ -28,34 +28,38 @@ class Direction:
     """What was counted of one direction of a trial.
 
     ``sent`` are the frames that the generator says it sent, ``received`` those of them that
-    arrived at the far port, ``errors`` the generator's failed attempts. ``counters`` are the
-    counters behind both, by name: ``pktgen_sofar`` (the generator), ``port_tx`` (the sending
-    port), ``far_rx`` (the receiving port), ``far_rx_filter`` (frames that matched the flow
-    exactly), ``far_rx_dropped`` (frames that reached the far port and were not taken).
+    arrived at the far port (None: nothing counted them), ``errors`` the generator's failed
+    attempts. ``elapsed_s`` is None where the generator did not come to an end; ``settled`` says
+    whether frames had ceased to arrive when they were counted. ``counters`` are the counters
+    behind both, by name: ``pktgen_sofar`` (the generator), ``port_tx`` (the sending port),
+    ``far_rx`` (the receiving port), ``far_rx_filter`` (frames that matched the stream exactly),
+    ``far_rx_other`` (those that did not), ``far_rx_dropped`` (frames for which the far port had
+    no room).
     """
 
     device: str
-    receive_device: str
+    receive_device: str | None
     sent: int
-    received: int
+    received: int | None
     errors: int
-    elapsed_s: float
+    elapsed_s: float | None
+    settled: bool | None = None
     counters: Mapping[str, int | None] = field(default_factory=dict)
 
     @property
     def offered_fps(self) -> float:
         """Frames a second that were really sent."""
-        return self.sent / self.elapsed_s if self.elapsed_s > 0 else 0.0
+        return self.sent / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
     def forwarded_fps(self) -> float:
         """Frames a second that arrived, over the time of sending."""
-        return self.received / self.elapsed_s if self.elapsed_s > 0 else 0.0
+        return (self.received or 0) / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
     def lost(self) -> int:
         """Frames that did not arrive. A surplus counts as no loss; the judgement looks at it."""
-        return max(0, self.sent - self.received)
+        return max(0, self.sent - (self.received or 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +77,7 @@ class Result:
     @property
     def received(self) -> int:
         """Frames that arrived, in all directions."""
-        return sum(one.received for one in self.directions)
+        return sum(one.received or 0 for one in self.directions)
 
     @property
     def lost(self) -> int:
@@ -102,7 +106,8 @@ Measure = Callable[[Trial], Result]
 def read_result(document: Any, where: str) -> Result:
     """The result in what ``pktgen`` returned as ``trial``. Raises InputError that names the key.
 
-    Counters of other names than above are kept; nothing is judged here.
+    Nothing is judged here; what the module says besides (its senders, its drivers' counters)
+    stays in the raw document.
     """
     top = Shape(document, where)
     directions = tuple(_direction(item) for item in top.shapes("directions"))
@@ -116,22 +121,30 @@ def _direction(item: Shape) -> Direction:
     for name, value in counters.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise InputError(item.at(f"counters.{name}"), repr(value), "a count or null")
-    elapsed = item.number("elapsed_s")
-    if elapsed < 0:
+    elapsed = item.number("elapsed_s", default=None)
+    if elapsed is not None and elapsed < 0:
         raise InputError(item.at("elapsed_s"), str(elapsed), "seconds, not negative")
     return Direction(
         device=item.text("device"),
-        receive_device=item.text("receive_device"),
-        sent=_count(item, "sent"),
+        receive_device=item.optional_text("receive_device"),
+        sent=_known(item, "sent"),
         received=_count(item, "received"),
-        errors=_count(item, "errors"),
+        errors=_known(item, "errors"),
         elapsed_s=elapsed,
+        settled=item.take_any("settled", (bool,), "true, false or null", None),
         counters=counters,
     )
 
 
-def _count(item: Shape, key: str) -> int:
-    value = item.integer(key)
-    if value < 0:
+def _count(item: Shape, key: str) -> int | None:
+    value = item.integer(key, default=None)
+    if value is not None and value < 0:
         raise InputError(item.at(key), str(value), "a count, not negative")
+    return value
+
+
+def _known(item: Shape, key: str) -> int:
+    value = _count(item, key)
+    if value is None:
+        raise InputError(item.at(key), "nothing", "a count")
     return value

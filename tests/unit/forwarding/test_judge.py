@@ -1,5 +1,7 @@
 """A trial counts, or it says why not; it is never a low number instead."""
 
+from dataclasses import replace
+
 import pytest
 
 from collector.forwarding.judge import Bottleneck, Checks, bottleneck, judge
@@ -49,6 +51,7 @@ def test_a_generator_that_sends_more_than_asked():
             "the tester itself dropped 500 frames; 10000 are missing",
         ),
         ({"sent": 0}, "the generator sent nothing"),
+        ({"received": None}, "nothing counted the frames that arrived"),
     ],
 )
 def test_counters_that_disagree_make_the_trial_invalid(counts, text):
@@ -68,6 +71,25 @@ def test_a_trial_that_ended_before_its_time():
     result = Device(steady(1e6)).measure(TRIAL)
     found = judge(Trial(64, 100_000.0, 2.0), result, Checks()).reasons
     assert "the generator stopped early: sent for 1.000 s of 2 s" in found[0]
+
+
+def spoilt(**fields):
+    result = Device(steady(1e6)).measure(TRIAL)
+    made = replace(result, directions=(replace(result.directions[0], **fields),))
+    return judge(TRIAL, made, Checks()).reasons
+
+
+def test_a_generator_that_did_not_end_has_no_rate():
+    assert spoilt(elapsed_s=None) == ("eth1 to eth2: the generator did not come to an end",)
+
+
+def test_frames_that_still_arrive_are_not_counted_yet():
+    assert spoilt(settled=False) == ("eth1 to eth2: frames still arrived when they were counted",)
+
+
+def test_frames_of_others_at_the_far_port_are_told_apart_by_the_filter():
+    counters = {"far_rx": 103_000, "far_rx_filter": 100_000, "far_rx_other": 3_000}
+    assert spoilt(counters=counters) == ()
 
 
 def test_a_bad_trial_is_repeated_once_and_both_are_kept():

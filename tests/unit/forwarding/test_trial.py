@@ -38,6 +38,7 @@ def test_a_result_is_what_was_counted():
     assert (one.sent, one.received, one.lost, one.errors) == (2000, 1500, 500, 3)
     assert (one.offered_fps, one.forwarded_fps) == (1000.0, 750.0)
     assert one.counters["far_rx_dropped"] is None
+    assert one.settled is None
     assert result.loss_ratio == 0.25
 
 
@@ -46,7 +47,7 @@ def test_a_result_is_what_was_counted():
     [
         ({**DOCUMENT, "directions": []}, "raw: directions: found none; wanted at least one"),
         (changed(sent=-1), r"raw: directions\[0\].sent: found -1; wanted a count, not negative"),
-        (changed(sent=None), r"raw: directions\[0\].sent: found None; wanted a whole number"),
+        (changed(sent=None), r"raw: directions\[0\].sent: found nothing; wanted a count"),
         (changed(elapsed_s=-0.1), r"elapsed_s: found -0.1; wanted seconds, not negative"),
         (
             changed(counters={"far_rx": "many"}),
