@@ -25,8 +25,8 @@ PLAN_SCHEMA = 1
 AA_ARM = "aa"
 # What a configuration costs beside its tests, and a test beside its duration, in an emulated
 # lab, seconds; measured by benchmarks/cell_overhead. Only the plan's length depends on it.
-CONFIGURATION_OVERHEAD_S = 5.0
-TEST_OVERHEAD_S = 0.9
+CONFIGURATION_OVERHEAD_S = 2.7
+TEST_OVERHEAD_S = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,16 @@ def _estimate_test_s(test: AnyTest, form: Form) -> float:
     return form.duration_s * iterations
 
 
+def blocks_within(matrix: Matrix, form: Form, seconds: float) -> int:
+    """How many blocks of the form fit into so many seconds: at least one, at most all."""
+    return max(1, min(form.blocks, int(seconds / estimate_block_s(matrix, form))))
+
+
 def blocks_of(matrix: Matrix, form: Form) -> int:
     """How many blocks a form plans: all, or as many as its budget has room for, at least one."""
     if form.budget_s is None:
         return form.blocks
-    return max(1, min(form.blocks, int(form.budget_s / estimate_block_s(matrix, form))))
+    return blocks_within(matrix, form, form.budget_s)
 
 
 def check_blocks(count: int) -> None:

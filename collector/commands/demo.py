@@ -6,10 +6,21 @@ import argparse
 import sys
 import time
 
+from collector.campaign import find_matrix
 from collector.commands import run as run_command
+from collector.commands.lab import lab_name
 from collector.commands.setup import ensure_controller
+from collector.lab import state
+from collector.matrix import load_matrix
+from collector.plan import blocks_within
 
 MATRIX = "netlabel_cipso"
+FORM = "short"
+# How long a demo may take, seconds: where the lab had to be baked and booted, and later.
+FIRST_S = 300.0
+LATER_S = 90.0
+# What it needs beside the blocks once the lab runs: playbook, provenance, restore, report.
+REST_S = 25.0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -21,13 +32,34 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
+def blocks_for(booted: bool, spent_s: float) -> int:
+    """Blocks that the time leaves room for, at least one. ``booted``: whether the lab had to be
+    booted for this demo; ``spent_s``: seconds since the demo began."""
+    matrix = load_matrix(find_matrix(MATRIX))
+    whole = FIRST_S if booted else LATER_S
+    return blocks_within(matrix, matrix.forms[FORM], whole - spent_s - REST_S)
+
+
+def _start_lab(variables: dict[str, object], where: str) -> bool:
+    """Start the lab; whether that meant booting it. What the plan must know of it goes into
+    ``variables``. ``where`` is the inventory."""
+    before = state.load(lab_name())
+    variables.update(run_command.lab_variables(where))
+    after = state.load(lab_name())
+    ran = before is not None and before.running()
+    return after is not None and after.how == "booted" and not ran
+
+
 def run(args: argparse.Namespace) -> int:
     """Set up, start the lab, measure, print the table. An interrupted demo goes on."""
+    from collector.runner import inventory
+
     began = time.monotonic()
     ensure_controller()
-    variables: dict[str, object] = {"matrix": MATRIX, "form": "short"}
-    if args.blocks is not None:
-        variables["blocks"] = args.blocks
+    variables: dict[str, object] = {"matrix": MATRIX, "form": FORM}
+    booted = _start_lab(variables, inventory())
+    spent = time.monotonic() - began
+    variables["blocks"] = blocks_for(booted, spent) if args.blocks is None else args.blocks
     folder, code = run_command.measure(variables, resume=True)
     run_command.show(folder)
     print(f"Done in {time.monotonic() - began:.0f} s", file=sys.stderr)

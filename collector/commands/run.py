@@ -88,7 +88,8 @@ def _measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
             print(f"going on with {left.name}", file=sys.stderr)
             variables = {**variables, "resume": left.name}
     variables["bench_run_runs"] = str(runs)
-    variables.update(_lab_variables(inventory()))
+    if "lab_accelerator" not in variables:
+        variables.update(lab_variables(inventory()))
     progress = Progress()
     failures = 0
     while True:
@@ -119,7 +120,7 @@ def _measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
     return folder, 1 if failures else 0
 
 
-def _lab_variables(inventory: str) -> dict[str, str]:
+def lab_variables(inventory: str) -> dict[str, str]:
     """Start the embedded lab if the inventory is its own; what the plan must know of it."""
     if not (Path(inventory) / "lab.yml").is_file():
         return {}

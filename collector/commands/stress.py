@@ -11,8 +11,7 @@ from typing import Any
 
 from collector import stress_log
 from collector.campaign import find_matrix
-from collector.commands.run import _lab_variables as lab_variables
-from collector.commands.run import runs_dir
+from collector.commands.run import lab_variables, runs_dir
 from collector.errors import CrossoverError, UsageError
 from collector.matrix import load_matrix
 from collector.stress import PLAN_FILE, StressPlan, choose, load_stress, stream_tests

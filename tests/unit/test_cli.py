@@ -209,7 +209,7 @@ def outcome(code, *failures, interrupted=False):
 
 
 def test_a_run_that_never_came_to_a_plan_tells_why(monkeypatch):
-    monkeypatch.setattr(run_command, "_lab_variables", lambda inventory: {})
+    monkeypatch.setattr(run_command, "lab_variables", lambda inventory: {})
     monkeypatch.setattr(
         "collector.runner.run_playbook", lambda *a, **k: outcome(2, "client, Reach it: no route")
     )
@@ -225,7 +225,7 @@ def test_an_interrupted_run_puts_the_hosts_back_and_says_how_to_go_on(monkeypatc
         names.append(name)
         return outcome(1, interrupted=name == "benchmark")
 
-    monkeypatch.setattr(run_command, "_lab_variables", lambda inventory: {})
+    monkeypatch.setattr(run_command, "lab_variables", lambda inventory: {})
     monkeypatch.setattr("collector.runner.run_playbook", play)
     with pytest.raises(CrossoverError) as caught:
         run_command.measure({"matrix": "netlabel_cipso"}, resume=True)

@@ -63,7 +63,7 @@ def hosts(tmp_path, monkeypatch):
     found = Hosts(tmp_path / "stress-x-1", [first, whole])
     monkeypatch.setenv("CROSSOVER_RUNS", str(tmp_path))
     monkeypatch.setattr(runner, "run_playbook", found)
-    monkeypatch.setattr(run_command, "_lab_variables", lambda inventory: {"lab_accelerator": "tcg"})
+    monkeypatch.setattr(run_command, "lab_variables", lambda inventory: {"lab_accelerator": "tcg"})
     monkeypatch.setattr(stress, "lab_variables", lambda inventory: {"lab_accelerator": "tcg"})
     monkeypatch.setattr(stress.time, "sleep", lambda seconds: None)
     return found
