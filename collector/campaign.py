@@ -184,12 +184,13 @@ def record(
     event: str,
     hosts: Mapping[str, Any],
 ) -> dict[str, str]:
-    """Write what happened. ``event``: begin, measured (of a group), provenance and changed
-    (of the hosts), end.
+    """Write what happened. ``event``: begin, applied, measured (of a group), provenance and
+    changed (of the hosts), end.
 
     ``hosts`` holds, by event: for ``measured`` the keys client and server (what ``bench_measure``
     and ``bench_peer`` returned), cipso and ipsec (what ``cipso`` and ``ipsec_evidence`` returned,
-    by host); for ``provenance`` and ``changed`` what ``provenance`` returned on each host.
+    by host); for ``applied`` what ``ipsec`` returned on each host; for ``provenance`` and
+    ``changed`` what ``provenance`` returned on each host.
     """
     folder = Path(run_folder)
     if event == "begin":
@@ -201,6 +202,8 @@ def record(
             arm=group["arm"],
             cells=group["cells"],
         )
+    elif event == "applied":
+        _record_applied(folder, group, hosts)
     elif event == "provenance":
         for name, result in hosts.items():
             write_json(folder / "provenance" / f"{name}.json", result["provenance"])
@@ -211,6 +214,23 @@ def record(
     else:
         return _record_measured(folder, group, hosts)
     return {}
+
+
+def _record_applied(folder: Path, group: Mapping[str, Any], hosts: Mapping[str, Any]) -> None:
+    """How long the hosts took to change their SAs; nothing where nothing was changed."""
+    applied = {
+        name: {**result["applied"], "sas": result["state"]["sas_total"]}
+        for name, result in hosts.items()
+        if "applied" in result
+    }
+    if applied:
+        journal.append(
+            folder,
+            "applied",
+            block=group["block"],
+            configuration=group["configuration"],
+            hosts=applied,
+        )
 
 
 def _record_changes(folder: Path, hosts: Mapping[str, Any]) -> None:

@@ -54,6 +54,7 @@ def html_page(report: Report, *, base: str = "") -> str:
         verdict_class=verdict_class,
         reasons=[*words.baseline_sentences(summary), *words.cell_reasons(summary)],
         notes=summary.notes,
+        applied=report.applied,
         plots=[_plot(report, column, i) for i, column in enumerate(report.figures.columns)],
         samples=_sample_tables(report),
         published=published,

@@ -8,6 +8,7 @@ from collector import published, store
 from collector.judged import judge
 from collector.report import evidence
 from collector.report.against_published import compare_published
+from collector.report.applied import applied_table
 from collector.report.figures import from_summary
 from collector.report.model import Report
 from collector.report.shapes import units_of_matrix
@@ -36,6 +37,7 @@ def build_report(run: Run, samples: list[Sample], folder: str) -> Report:
         differences=evidence.differences(hosts),
         commands=evidence.commands_of(run.path, run.plan),
         proofs=evidence.proofs_of(run.path, run.plan),
+        applied=applied_table(run),
         raw_files=evidence.raw_files_of(run.path),
         started_at=started[0] if started else run.plan.created_at,
         folder=folder.rstrip("/"),

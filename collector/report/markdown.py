@@ -69,6 +69,7 @@ def run_markdown(report: Report) -> str:
         ratios=words.ratio_table(summary),
         reasons=[*words.baseline_sentences(summary), *words.cell_reasons(summary)],
         notes=summary.notes,
+        applied=report.applied,
         published=published,
         hosts=shared_and_own(report.hosts),
         hosts_count=len(report.hosts),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from collector.published import Published
 from collector.report.against_published import PublishedComparison
 from collector.report.figures import FigureSet
+from collector.report.layout import Table
 from collector.stats.model import MatrixSummary
 
 
@@ -54,6 +55,7 @@ class Report:
     differences: tuple[Difference, ...]
     commands: tuple[CommandGroup, ...]
     proofs: tuple[Proof, ...]
+    applied: Table | None  # how long the hosts took to apply configurations, where that is told
     raw_files: tuple[str, ...]
     started_at: str | None  # UTC, ISO 8601, of the first sample
     folder: str  # as the user named it

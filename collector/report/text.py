@@ -30,6 +30,10 @@ def run_text(report: Report) -> str:
         ratios_text=ratios_text(ratios),
         reasons=[*words.baseline_sentences(summary), *words.cell_reasons(summary)],
         notes=summary.notes,
+        applied=report.applied,
+        applied_text=None
+        if report.applied is None
+        else columns([report.applied.head, *report.applied.rows]),
         published=published,
         hosts=shared_and_own(report.hosts),
         hosts_count=len(report.hosts),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Dict, List, Optional
 
@@ -34,7 +35,9 @@ class RefusedError(Exception):
 
 
 def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
-    """Apply the change as one step and read it back; the module's result.
+    """Apply the change as one step and read it back; the module's result. ``applied`` in it has
+    the number of operations on SAs and policies and the seconds that they took, the reading back
+    included; it is absent where nothing was changed.
 
     Raises :class:`RefusedError` after a failure half-way, :class:`~.guard.GuardError` when no
     guard can be armed, and then nothing has been changed.
@@ -49,6 +52,7 @@ def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
         {**change.before.connections, **change.after.connections},
         change.before.policies + change.after.policies,
     )
+    began = time.monotonic()
     try:
         if armed:
             guard.begin(armed)
@@ -68,6 +72,10 @@ def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
         **result,
         **shown_result(_ours(found, change), change.connections, change.after.connections),
         "guard": armed.as_result() if armed else None,
+        "applied": {
+            "operations": len(change.steps.operations),
+            "seconds": round(time.monotonic() - began, 3),
+        },
     }
 
 

@@ -242,6 +242,12 @@ context:
   description: Context of the measured processes, where a label was declared.
   returned: success
   type: str
+applied:
+  description: >-
+    C(operations), how many SAs and policies were added, replaced or removed, and C(seconds), how
+    long that took with reading back.
+  returned: when something was changed
+  type: dict
 rekeyed:
   description: Names of the connections that got new keys.
   returned: success

@@ -248,3 +248,20 @@ def test_the_plan_is_on_disk_before_anything_starts(matrix, tmp_path):
     assert isinstance(plan["seed"], int)
     assert [event.event for event in load_run(campaign["run_folder"]).journal] == ["run"]
     assert journal.finished(load_run(campaign["run_folder"]).journal) == set()
+
+
+def test_how_long_the_sas_took_is_in_the_journal_where_any_were_changed(matrix, tmp_path):
+    campaign = opened(matrix, tmp_path)
+    group, folder = campaign["groups"][0], campaign["run_folder"]
+    done = {"applied": {"operations": 40, "seconds": 1.5}, "state": {"sas_total": 20}}
+    unchanged = {"state": {"sas_total": 20}}
+    hosts = {"client": done, "server": unchanged}
+    record(run_folder=folder, group=group, event="applied", hosts=hosts)
+    record(run_folder=folder, group=group, event="applied", hosts={"client": unchanged})
+    events = [e for e in load_run(folder).journal if e.event == "applied"]
+    assert [e.details for e in events] == [
+        {
+            "configuration": group["configuration"],
+            "hosts": {"client": {"operations": 40, "seconds": 1.5, "sas": 20}},
+        }
+    ]

@@ -108,6 +108,8 @@ def test_a_declared_connection_is_made_and_read_back(host):
     assert result["connections"][0]["label"] == CONTEXT
     assert result["guard"]["unit"].startswith("unit-")
     assert host.steps == ["begin", "finish"]
+    assert result["applied"]["operations"] == 4
+    assert result["applied"]["seconds"] >= 0
 
 
 def test_the_same_again_changes_nothing_and_keeps_the_keys_of_the_first_seed(host):
@@ -116,6 +118,7 @@ def test_the_same_again_changes_nothing_and_keeps_the_keys_of_the_first_seed(hos
     result = host.run(ONE, seed=1)
     assert not result["changed"]
     assert result["guard"] is None
+    assert "applied" not in result
     assert host.keys() == keys
     assert result["connections"][0]["generation"] == "generation-0"
     assert ("-s", "xfrm", "state", "list") not in host.argvs
