@@ -12,8 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from collector import journal, proof, store
+from collector import journal, proof, proof_forwarding, store
 from collector.errors import InputError, UsageError
+from collector.forwarding import group as forwarding
+from collector.forwarding.spec import KIND
 from collector.harvest import read_samples_from_raw
 from collector.kernel_state.context import LabelError
 from collector.matrix import Matrix, load_matrix
@@ -74,7 +76,8 @@ def open_campaign(
     """Plan a new run, or take up the run named by ``resume``. Raises CrossoverError.
 
     ``lab`` is {kind, accelerator, name}; ``client`` and ``server`` are {name, control_address,
-    link} with the link as the inventory has it. Returns the run folder and its groups.
+    link, links} with the links as the inventory has them; in forwarding tests they are the tester
+    and the device under test. Returns the run folder and its groups.
     """
     spec = load_matrix(find_matrix(matrix))
     if resume:
@@ -121,6 +124,8 @@ def describe_group(
     """A group with everything that the roles need of it; ``client`` and ``server`` as in
     ``open_campaign``. Raises InputError."""
     plan = run.plan
+    if any(test.kind == KIND for test in plan.tests):
+        return forwarding.describe(run, group, client, server)
     declared = next(item for item in plan.configurations if item.name == group.configuration)
     link = client["link"]
     names = addresses(link)
@@ -189,8 +194,9 @@ def record(
 
     ``hosts`` holds, by event: for ``measured`` the keys client and server (what ``bench_measure``
     and ``bench_peer`` returned), cipso and ipsec (what ``cipso`` and ``ipsec_evidence`` returned,
-    by host); for ``applied`` what ``ipsec`` returned on each host; for ``provenance`` and
-    ``changed`` what ``provenance`` returned on each host.
+    by host), or in forwarding tests tester and dut (what ``bench_forwarding`` and
+    ``forwarding_evidence`` returned); for ``applied`` what ``ipsec`` returned on each host; for
+    ``provenance`` and ``changed`` what ``provenance`` returned on each host.
     """
     folder = Path(run_folder)
     if event == "begin":
@@ -247,6 +253,9 @@ def _record_changes(folder: Path, hosts: Mapping[str, Any]) -> None:
 def _record_measured(
     folder: Path, group: Mapping[str, Any], hosts: Mapping[str, Any]
 ) -> dict[str, str]:
+    if group.get("kind") == KIND:
+        findings = proof_forwarding.prove(group, hosts["tester"], hosts["dut"])
+        return forwarding.record(folder, group, hosts, findings)
     client, server = hosts["client"], hosts["server"]
     findings = proof.prove(
         group["subjects"],

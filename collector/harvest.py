@@ -12,6 +12,8 @@ from typing import Any
 
 from collector.errors import InputError
 from collector.findings import Finding, equal
+from collector.forwarding.raw import search_of
+from collector.forwarding.spec import KIND
 from collector.netperf_command import SELECTORS
 from collector.parsers.netperf import read_omni_keyval
 from collector.runfolder import Plan, PlannedCell, PlannedTest, Run, Slot
@@ -94,14 +96,23 @@ def _sample(plan: Plan, slot: Slot, cell: PlannedCell, test: PlannedTest, raw: P
     status = SampleStatus(top.choice("status", [item.value for item in SampleStatus]))
     hosts = top.anything("hosts")
     known = top.rest()
+    bounded_by = None
     values: dict[str, str | float | None] = {}
     value = None
-    if status is SampleStatus.OK:
+    if test.kind == KIND:
+        found = search_of(raw)
+        bounded_by = found.bounded_by
+        if status is SampleStatus.OK:
+            value = found.value_in(test.unit)
+    elif status is SampleStatus.OK:
         text = (raw / "netperf.out").read_text(encoding="utf-8", errors="replace")
         values = read_omni_keyval(text, keys())
         value, unit = value_of(values, test.settings)
         if unit != test.unit:
             raise InputError(str(raw), f"a value in {unit}", f"one in {test.unit}")
+    elapsed = number(values, "ELAPSED_TIME") if values else None
+    if test.kind == KIND:
+        elapsed = known.get("elapsed_s")
     wish = test.settings.get("confidence")
     got = number(values, "THROUGHPUT_CONFID") if values and wish else None
     return Sample(
@@ -122,7 +133,7 @@ def _sample(plan: Plan, slot: Slot, cell: PlannedCell, test: PlannedTest, raw: P
         value=value,
         unit=test.unit,
         higher_is_better=test.higher_is_better,
-        elapsed_s=number(values, "ELAPSED_TIME") if values else None,
+        elapsed_s=elapsed,
         confidence_level_pct=float(wish["level_pct"]) if wish else None,
         confidence_wanted_pct=float(wish["width_pct"]) if wish else None,
         confidence_got_pct=got,
@@ -131,6 +142,7 @@ def _sample(plan: Plan, slot: Slot, cell: PlannedCell, test: PlannedTest, raw: P
         cpu_remote_pct=number(values, "REMOTE_CPU_UTIL") if values else None,
         boot_ids=tuple(str(host["boot_id"]) for _, host in sorted(hosts.items())),
         started_at=known.get("started_at"),
+        bounded_by=bounded_by,
     )
 
 

@@ -59,3 +59,4 @@ class Sample:
     cpu_remote_pct: float | None
     boot_ids: tuple[str, ...]
     started_at: str | None  # UTC, ISO 8601
+    bounded_by: str | None = None  # of a forwarding rate: "line rate", "device" or "generator"

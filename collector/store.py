@@ -52,7 +52,8 @@ def arrow_schema() -> pa.Schema:
     """The Arrow schema of ``samples.parquet``, with the version in its metadata."""
     import pyarrow as pa
 
-    types: dict[str, Any] = dict.fromkeys((*_REQUIRED_TEXTS, "reason", "started_at"), pa.string())
+    texts = (*_REQUIRED_TEXTS, "reason", "started_at", "bounded_by")
+    types: dict[str, Any] = dict.fromkeys(texts, pa.string())
     types |= dict.fromkeys(_NUMBERS, pa.float64())
     types |= dict.fromkeys(("block", "sequence"), pa.int64())
     types |= dict.fromkeys(("higher_is_better", "confidence_met"), pa.bool_())

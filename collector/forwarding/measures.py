@@ -15,6 +15,8 @@ CURVE_STEPS = 10
 # RFC 2544, section 26.4: bursts of at least 2 s; at least 50 of them, averaged.
 BURST_S = 2.0
 BURST_REPEATS = 50
+# Bursts are told apart to a millisecond at best: a generator does not start and stop closer.
+SHORTEST_S = 0.001
 
 
 def max_load(session: Session, setting: Setting) -> Outcome:
@@ -105,7 +107,7 @@ def back_to_back(
             continue
         limited = True
         low, high, best = 0.0, burst_s, 0
-        while high - low > width * burst_s:
+        while high - low > max(width * high, SHORTEST_S):
             middle = (low + high) / 2
             tried = session.run(setting.trial(setting.top_fps, middle))
             if tried.result.lost:

@@ -1,0 +1,140 @@
+"""A forwarding group as the playbooks see it, and what it brings home written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from collector import findings as findings_of
+from collector import journal
+from collector.findings import Finding
+from collector.forwarding.raw import SEARCH_FILE
+from collector.forwarding.spec import KIND
+from collector.harvest import RESULT_FILE
+from collector.plan import Group
+from collector.record import write_json
+from collector.runfolder import Run
+from collector.samples import SampleStatus
+
+TRIALS_FILE = "trials.jsonl"
+
+CALIBRATION_FILE = "calibration.json"
+
+
+def describe(
+    run: Run, group: Group, tester: Mapping[str, Any], dut: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A group with everything that the roles need of it; ``tester`` and ``dut`` are {name,
+    links} with the links as the inventory has them."""
+    plan = run.plan
+    declared = next(item for item in plan.configurations if item.name == group.configuration)
+    tests = {test.name: test for test in plan.tests}
+    settings = {cell.cell_id: tests[cell.test].settings for cell in plan.cells}
+    return {
+        "kind": KIND,
+        "title": f"block {group.block + 1}/{plan.blocks}, {group.configuration}"
+        + (" (A/A)" if group.arm else ""),
+        "block": group.block,
+        "configuration": group.configuration,
+        "arm": group.arm,
+        "cells": list(group.cells),
+        "subjects": declared.subjects,
+        "tester": {"name": tester["name"], "links": tester["links"]},
+        "dut": {"name": dut["name"], "links": dut["links"]},
+        "settings": {cell: settings[cell] for cell in group.cells},
+    }
+
+
+class Raw:
+    """The raw record of a group's trials: a line a trial in the folder of each cell, on disk
+    before the next trial begins."""
+
+    def __init__(self, folder: Path, block: int, cells: Sequence[str]) -> None:
+        self._files = {cell: folder / "raw" / cell / str(block) / TRIALS_FILE for cell in cells}
+        for file in self._files.values():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("", encoding="utf-8")  # of an attempt that was cut off
+
+    def keep(self, cells: Sequence[str], line: Mapping[str, Any]) -> None:
+        """Add a trial to the record of these cells."""
+        text = json.dumps(line) + "\n"
+        for cell in cells:
+            with self._files[cell].open("a", encoding="utf-8") as stream:
+                stream.write(text)
+
+
+def record(
+    folder: Path, group: Mapping[str, Any], hosts: Mapping[str, Any], findings: Sequence[Finding]
+) -> dict[str, str]:
+    """Record a measured group; returns each cell's status.
+
+    ``hosts`` holds ``tester`` (what ``bench_forwarding`` returned) and ``dut`` (what
+    ``forwarding_evidence`` returned after the traffic).
+    """
+    measured = hosts["tester"]["forwarding"]
+    identities = {
+        "dut": hosts["dut"]["evidence"]["identity"],
+        "tester": hosts["tester"]["identity"],
+    }
+    shared = findings_of.first_failure(list(findings))
+    block = group["block"]
+    statuses = {}
+    for cell in group["cells"]:
+        raw = folder / "raw" / cell / str(block)
+        search = measured["results"].get(cell)
+        status, reason = judge_search(search, shared)
+        if search is not None:
+            write_json(raw / SEARCH_FILE, search)
+        evidence = folder / "evidence" / cell / str(block)
+        write_json(evidence / "proof.json", findings_of.document(list(findings)))
+        write_json(evidence / "dut.json", {"schema": 1, **hosts["dut"]})
+        write_json(
+            raw / RESULT_FILE,
+            {
+                "schema": 1,
+                "status": status.value,
+                "reason": reason,
+                "started_at": None if search is None else search["started_at"],
+                "elapsed_s": None if search is None else search["traffic_s"],
+                "hosts": identities,
+                "path": measured["path"],
+                "warm_up": measured["warm_up"],
+            },
+        )
+        journal.append(
+            folder, "cell", cell_id=cell, block=block, status=status.value, reason=reason
+        )
+        statuses[cell] = status.value
+    return statuses
+
+
+def judge_search(
+    search: Mapping[str, Any] | None, unproven: str | None
+) -> tuple[SampleStatus, str | None]:
+    """A cell's status and why it is not ok; ``unproven`` is the failed finding of its group."""
+    if unproven is not None:
+        return SampleStatus.INVALID, unproven
+    if search is None:
+        return SampleStatus.INVALID, "not measured"
+    if search["error"] is not None:
+        status = SampleStatus.INVALID if search["invalid"] else SampleStatus.FAILED
+        return status, search["error"]
+    if search["value"] is None:
+        return SampleStatus.FAILED, "no load is forwarded as the test wants it"
+    return SampleStatus.OK, None
+
+
+def known_capacity(folder: Path, boot_id: str) -> dict[str, float]:
+    """What the generator is known to do in this boot of the tester, by test."""
+    file = folder / CALIBRATION_FILE
+    if not file.is_file():
+        return {}
+    document = json.loads(file.read_text(encoding="utf-8"))
+    return dict(document["fps"]) if document["boot_id"] == boot_id else {}
+
+
+def remember_capacity(folder: Path, boot_id: str, fps: Mapping[str, float]) -> None:
+    """Keep what the generator can do for the groups that follow."""
+    write_json(folder / CALIBRATION_FILE, {"schema": 1, "boot_id": boot_id, "fps": dict(fps)})
