@@ -194,9 +194,9 @@ def record(
 
     ``hosts`` holds, by event: for ``measured`` the keys client and server (what ``bench_measure``
     and ``bench_peer`` returned), cipso and ipsec (what ``cipso`` and ``ipsec_evidence`` returned,
-    by host), or in forwarding tests tester and dut (what ``bench_forwarding`` and
-    ``forwarding_evidence`` returned); for ``applied`` what ``ipsec`` returned on each host; for
-    ``provenance`` and ``changed`` what ``provenance`` returned on each host.
+    by host), or in forwarding tests tester and dut (as ``forwarding.group.record`` takes them);
+    for ``applied`` what ``ipsec`` returned on each host; for ``provenance`` and ``changed`` what
+    ``provenance`` returned on each host.
     """
     folder = Path(run_folder)
     if event == "begin":

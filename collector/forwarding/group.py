@@ -70,14 +70,11 @@ def record(
 ) -> dict[str, str]:
     """Record a measured group; returns each cell's status.
 
-    ``hosts`` holds ``tester`` (what ``bench_forwarding`` returned) and ``dut`` (what
-    ``forwarding_evidence`` returned after the traffic).
+    ``hosts`` holds ``tester`` and ``dut`` as ``proof_forwarding.prove`` takes them; each has an
+    ``identity``, {kernel, boot_id} after the traffic.
     """
     measured = hosts["tester"]["forwarding"]
-    identities = {
-        "dut": hosts["dut"]["evidence"]["identity"],
-        "tester": hosts["tester"]["identity"],
-    }
+    identities = {name: hosts[name]["identity"] for name in ("dut", "tester")}
     shared = findings_of.first_failure(list(findings))
     block = group["block"]
     statuses = {}
@@ -89,7 +86,7 @@ def record(
             write_json(raw / SEARCH_FILE, search)
         evidence = folder / "evidence" / cell / str(block)
         write_json(evidence / "proof.json", findings_of.document(list(findings)))
-        write_json(evidence / "dut.json", {"schema": 1, **hosts["dut"]})
+        write_json(evidence / "dut.json", {"schema": 1, **hosts["dut"]["after"]})
         write_json(
             raw / RESULT_FILE,
             {

@@ -22,8 +22,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     TRANSFERS_FILES = False
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
-        """Returns ``forwarding`` (what was measured), ``identity`` and ``same_boot`` of the
-        tester."""
+        """Returns ``forwarding`` (what was measured), and the tester's ``boot_id`` before and
+        ``boot_id_after``."""
         from collector.errors import CrossoverError
         from collector.forwarding.bench import Bench
         from collector.forwarding.group import Raw, known_capacity, remember_capacity
@@ -44,23 +44,23 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 group["tester"], group["dut"], wanted["tester_devices"], wanted["dut_devices"]
             )
             devices = {"devices": [path.first.device, path.second.device]}
-            before = self._module(EVIDENCE, devices, task_vars)["evidence"]
-            boot = str(before["identity"]["boot_id"])
+            before = self._boot_id(devices, task_vars)
             bench = Bench(
                 path,
                 lambda asked: self._module(PKTGEN, asked, task_vars)["trial"],
                 Raw(folder, group["block"], group["cells"]).keep,
-                known_capacity(folder, boot),
+                known_capacity(folder, before),
             )
             result["forwarding"] = bench.measure(group)
-            after = self._module(EVIDENCE, {**devices, "since": before}, task_vars)
-            remember_capacity(folder, boot, bench.capacity)
+            remember_capacity(folder, before, bench.capacity)
         except CrossoverError as error:
             raise AnsibleActionFail(str(error)) from error
-        result.update(
-            changed=True, identity=after["evidence"]["identity"], same_boot=after["same_boot"]
-        )
+        after = self._boot_id(devices, task_vars)
+        result.update(changed=True, boot_id=before, boot_id_after=after)
         return result
+
+    def _boot_id(self, devices: Mapping[str, Any], task_vars: Any) -> str:
+        return str(self._module(EVIDENCE, devices, task_vars)["evidence"]["boot_id"])
 
     def _module(self, name: str, arguments: Mapping[str, Any], task_vars: Any) -> Mapping[str, Any]:
         found: dict[str, Any] = self._execute_module(

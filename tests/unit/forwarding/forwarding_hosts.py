@@ -17,7 +17,7 @@ DUT_LINKS = [
 ]
 TESTER = {"name": "tester", "control_address": "", "link": TESTER_LINKS[0], "links": TESTER_LINKS}
 DUT = {"name": "dut", "control_address": "", "link": DUT_LINKS[0], "links": DUT_LINKS}
-IDENTITY = {"kernel": "6.12.0", "boot_id": "b1", "context": None}
+IDENTITY = {"kernel": "6.12.0", "boot_id": "b1"}
 
 
 class Hosts:
@@ -50,13 +50,22 @@ class Hosts:
         }
 
     def dut(self, **changes: Any) -> dict[str, Any]:
-        """What ``forwarding_evidence`` returns of the device after the traffic."""
-        return {
-            "evidence": {"identity": IDENTITY, "counters": {}},
-            "same_boot": True,
-            "grown": {
-                "ip": {"ForwDatagrams": self.forwarded if self.ip_layer else 0},
-                **{f"{name} tx": {"packets": count} for name, count in self.sent.items()},
+        """What is known of the device after the traffic; ``changes`` are of its evidence."""
+        state = {
+            "devices": {
+                name: {"forwards": True, "neighbours": {peer: "02:…"}, "irq": {"24": "0-1"}}
+                for name, peer in (("eth1", "198.18.0.1"), ("eth2", "198.19.0.1"))
             },
-            **changes,
+            "base_chains": [],
+            "iptables": None,
+        }
+        grown = {
+            "ip": {"ForwDatagrams": self.forwarded} if self.ip_layer else {},
+            "devices": {name: {"tx": {"packets": count}} for name, count in self.sent.items()},
+        }
+        evidence = {"boot_id": "b1"}
+        return {
+            "identity": IDENTITY,
+            "before": {"evidence": evidence},
+            "after": {"evidence": evidence, "state": state, "grown": grown, **changes},
         }

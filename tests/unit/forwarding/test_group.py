@@ -48,12 +48,17 @@ def measured(tmp_path, campaign, group, hosts, **dut):
     record_event(run_folder=str(folder), group=group, event="begin", hosts={})
     raw = Raw(folder, group["block"], group["cells"])
     found = Bench(path(), hosts.module, raw.keep).measure(group)
-    tester = {"forwarding": found, "identity": {**IDENTITY, "kernel": "6.1.0"}, "same_boot": True}
+    tester = {
+        "forwarding": found,
+        "identity": {**IDENTITY, "kernel": "6.1.0"},
+        "boot_id": "b1",
+        "boot_id_after": "b1",
+    }
     return record_event(
         run_folder=campaign["run_folder"],
         group=group,
         event="measured",
-        hosts={"tester": tester, "dut": hosts.dut(**dut)},
+        hosts={"tester": tester, "dut": {**hosts.dut(), **dut}},
     )
 
 
@@ -134,12 +139,14 @@ def test_a_path_that_forwards_nothing_is_not_measured(tmp_path):
 @pytest.mark.parametrize(
     ("dut", "text"),
     [
-        ({"same_boot": False}, "boot of the device under test during the group: wanted the same"),
         (
-            {"grown": {"ip": {}, "eth1 tx": {"packets": 5}, "eth2 tx": {"packets": 5}}},
-            "frames sent by the device's eth1: wanted those that the tester's eth1 received, ",
+            {"identity": {"kernel": "6.12.0", "boot_id": "b2"}},
+            "boot of the device under test after the traffic: wanted b1, found b2",
         ),
-        ({"grown": {}}, "found no such counter"),
+        (
+            {"after": Hosts(Device(steady(1))).dut()["after"]},
+            "frames sent by the device's eth1: wanted about the ",
+        ),
     ],
 )
 def test_without_the_devices_own_word_there_is_no_number(tmp_path, dut, text):
