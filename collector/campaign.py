@@ -152,6 +152,7 @@ def describe_group(
     tests = {test.name: test for test in plan.tests}
     cells = {cell.cell_id: tests[cell.test].settings for cell in plan.cells}
     return {
+        "kind": "netperf",
         "title": f"block {group.block + 1}/{plan.blocks}, {group.configuration}"
         + (" (A/A)" if group.arm else ""),
         "block": group.block,

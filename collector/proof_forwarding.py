@@ -19,19 +19,24 @@ def prove(
 ) -> list[Finding]:
     """Hold what the tester measured against the declaration and what the device counted.
 
-    ``tester`` is what ``bench_forwarding`` returned; ``dut`` is {before, after, identity}: what
-    ``forwarding_evidence`` returned before and after the traffic, and the kernel and boot then.
+    ``tester`` is {measured, kernel}: what ``bench_forwarding`` returned, and what ``provenance``
+    read of the kernel afterwards; ``dut`` is {before, after, kernel}: what ``forwarding_evidence``
+    returned before and after the traffic, and the same reading.
     """
-    measured, after = tester["forwarding"], dut["after"]
+    measured, after = tester["measured"]["forwarding"], dut["after"]
     path = measured["path"]
     ports = (path["first"], path["second"])
     findings = [
         equal(
             "boot of the device under test after the traffic",
             dut["before"]["evidence"]["boot_id"],
-            dut["identity"]["boot_id"],
+            dut["kernel"]["boot_id"],
         ),
-        equal("boot of the tester after the traffic", tester["boot_id"], tester["boot_id_after"]),
+        equal(
+            "boot of the tester after the traffic",
+            tester["measured"]["boot_id"],
+            tester["kernel"]["boot_id"],
+        ),
         *check_state(group["subjects"].get("forwarding") or {}, ports, after["state"]),
     ]
     for port in ports:

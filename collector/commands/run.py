@@ -69,8 +69,11 @@ def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
     how to go on. LockedError while another run has the same hosts.
     """
     from collector.exclusive import only_run_on
+    from collector.lab_choice import choose_lab
     from collector.runner import inventory
 
+    if (Path(inventory()) / "lab.yml").is_file():
+        choose_lab(load_matrix(find_matrix(variables["matrix"])).topology)
     with only_run_on(inventory()):
         return _measure(variables, resume)
 

@@ -70,11 +70,16 @@ def record(
 ) -> dict[str, str]:
     """Record a measured group; returns each cell's status.
 
-    ``hosts`` holds ``tester`` and ``dut`` as ``proof_forwarding.prove`` takes them; each has an
-    ``identity``, {kernel, boot_id} after the traffic.
+    ``hosts`` holds ``tester`` and ``dut`` as ``proof_forwarding.prove`` takes them.
     """
-    measured = hosts["tester"]["forwarding"]
-    identities = {name: hosts[name]["identity"] for name in ("dut", "tester")}
+    measured = hosts["tester"]["measured"]["forwarding"]
+    identities = {
+        name: {
+            "kernel": hosts[name]["kernel"]["kernel"]["release"],
+            "boot_id": hosts[name]["kernel"]["boot_id"],
+        }
+        for name in ("dut", "tester")
+    }
     shared = findings_of.first_failure(list(findings))
     block = group["block"]
     statuses = {}

@@ -22,8 +22,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     TRANSFERS_FILES = False
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
-        """Returns ``forwarding`` (what was measured), and the tester's ``boot_id`` before and
-        ``boot_id_after``."""
+        """Returns ``forwarding`` (what was measured), and the tester's ``boot_id`` before that."""
         from collector.errors import CrossoverError
         from collector.forwarding.bench import Bench
         from collector.forwarding.group import Raw, known_capacity, remember_capacity
@@ -44,7 +43,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 group["tester"], group["dut"], wanted["tester_devices"], wanted["dut_devices"]
             )
             devices = {"devices": [path.first.device, path.second.device]}
-            before = self._boot_id(devices, task_vars)
+            before = str(self._module(EVIDENCE, devices, task_vars)["evidence"]["boot_id"])
             bench = Bench(
                 path,
                 lambda asked: self._module(PKTGEN, asked, task_vars)["trial"],
@@ -55,12 +54,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             remember_capacity(folder, before, bench.capacity)
         except CrossoverError as error:
             raise AnsibleActionFail(str(error)) from error
-        after = self._boot_id(devices, task_vars)
-        result.update(changed=True, boot_id=before, boot_id_after=after)
+        result.update(changed=True, boot_id=before)
         return result
-
-    def _boot_id(self, devices: Mapping[str, Any], task_vars: Any) -> str:
-        return str(self._module(EVIDENCE, devices, task_vars)["evidence"]["boot_id"])
 
     def _module(self, name: str, arguments: Mapping[str, Any], task_vars: Any) -> Mapping[str, Any]:
         found: dict[str, Any] = self._execute_module(

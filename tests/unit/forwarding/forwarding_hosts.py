@@ -17,7 +17,7 @@ DUT_LINKS = [
 ]
 TESTER = {"name": "tester", "control_address": "", "link": TESTER_LINKS[0], "links": TESTER_LINKS}
 DUT = {"name": "dut", "control_address": "", "link": DUT_LINKS[0], "links": DUT_LINKS}
-IDENTITY = {"kernel": "6.12.0", "boot_id": "b1"}
+KERNEL = {"kernel": {"release": "6.12.0"}, "boot_id": "b1"}
 
 
 class Hosts:
@@ -65,7 +65,7 @@ class Hosts:
         }
         evidence = {"boot_id": "b1"}
         return {
-            "identity": IDENTITY,
+            "kernel": KERNEL,
             "before": {"evidence": evidence},
             "after": {"evidence": evidence, "state": state, "grown": grown, **changes},
         }

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import yaml
-from forwarding_hosts import DUT, DUT_LINKS, IDENTITY, TESTER, TESTER_LINKS, Hosts
+from forwarding_hosts import DUT, DUT_LINKS, KERNEL, TESTER, TESTER_LINKS, Hosts
 from forwarding_matrix import document, with_test
 
 from collector.campaign import finish, open_campaign
@@ -49,10 +49,8 @@ def measured(tmp_path, campaign, group, hosts, **dut):
     raw = Raw(folder, group["block"], group["cells"])
     found = Bench(path(), hosts.module, raw.keep).measure(group)
     tester = {
-        "forwarding": found,
-        "identity": {**IDENTITY, "kernel": "6.1.0"},
-        "boot_id": "b1",
-        "boot_id_after": "b1",
+        "measured": {"forwarding": found, "boot_id": "b1"},
+        "kernel": {**KERNEL, "kernel": {"release": "6.1.0"}},
     }
     return record_event(
         run_folder=campaign["run_folder"],
@@ -140,7 +138,7 @@ def test_a_path_that_forwards_nothing_is_not_measured(tmp_path):
     ("dut", "text"),
     [
         (
-            {"identity": {"kernel": "6.12.0", "boot_id": "b2"}},
+            {"kernel": {**KERNEL, "boot_id": "b2"}},
             "boot of the device under test after the traffic: wanted b1, found b2",
         ),
         (
