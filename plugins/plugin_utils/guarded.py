@@ -13,36 +13,20 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.crossover.lab.plugins.module_utils import guard
+from ansible_collections.crossover.lab.plugins.plugin_utils.asking import Ask, AskingAction
 from ansible_collections.crossover.lab.plugins.plugin_utils.new_connection import (
     Answer,
-    Route,
     RouteError,
-    ask,
-    read_route,
 )
 
-SSH_OPTIONS = (
-    "host",
-    "port",
-    "remote_user",
-    "private_key_file",
-    "ssh_args",
-    "ssh_common_args",
-    "ssh_extra_args",
-    "ssh_executable",
-    "password",
-)
 # A rollback that is done is waited for this much longer than its timer says.
 RETURN_LIMIT_S = 60.0
 ATTEMPT_S = 10.0
 PAUSE_S = 0.5
 # What shells exit with when their script is not there.
 NO_SCRIPT = (2, 127)
-
-Ask = Callable[[list[str], float], Answer]
 
 
 class Confirmation:
@@ -163,13 +147,12 @@ def _is_missing(answer: Answer) -> bool:
     return answer.code in (2, 127) and not answer.out.strip()
 
 
-class GuardedAction(ActionBase):  # type: ignore[misc]
+class GuardedAction(AskingAction):
     """Base of the action plugins of guarded modules."""
 
     TRANSFERS_FILES = False
     _supports_check_mode = True
-    # What messages call the change, and the module's name within the collection.
-    subject = ""
+    # ``subject`` is the module's name within the collection, too.
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run the module under a guard; confirm, or report the rollback."""
@@ -215,32 +198,3 @@ class GuardedAction(ActionBase):  # type: ignore[misc]
             return guard.DEFAULT_TIMEOUT_S if value is None else int(value)
         except (TypeError, ValueError):
             raise guard.GuardError(f"guard.timeout: {value!r}, wanted seconds") from None
-
-    def _way(self) -> Ask:
-        """How this host is asked: over a new ssh connection, or directly if it is this machine."""
-        transport = self._connection.transport
-        if transport == "local":
-            return self._ask_locally
-        if transport != "ssh":
-            raise RouteError(
-                f"guard: connection {transport!r}; a change that can cut the connection wants ssh "
-                "or local"
-            )
-        route = self._route()
-        return lambda command, limit_s: ask(route, command, limit_s)
-
-    def _route(self) -> Route:
-        options = {name: self._connection.get_option(name) for name in SSH_OPTIONS}
-        context = self._play_context
-        become = None
-        if context.become:
-            become = {
-                "method": context.become_method,
-                "user": context.become_user,
-                "password": context.become_pass,
-            }
-        return read_route(options, become)
-
-    def _ask_locally(self, command: list[str], _limit_s: float) -> Answer:
-        done = self._low_level_execute_command(" ".join(command), sudoable=True)
-        return Answer(True, int(done["rc"]), done["stdout"], done["stderr"].strip())

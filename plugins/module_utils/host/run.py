@@ -11,6 +11,8 @@ from .errors import HostError, NotInstalledError
 
 Run = Callable[[Sequence[str]], Tuple[int, str, str]]
 _SBIN = ("/usr/sbin", "/sbin", "/usr/local/sbin")
+# Where programs of the host are looked for, as a search path.
+SEARCH = ":".join((*_SBIN, "/usr/local/bin", "/usr/bin", "/bin"))
 
 
 def environment() -> dict[str, str]:

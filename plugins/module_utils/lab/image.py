@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import initramfs, labels
+from . import initramfs, labels, loader
 from .errors import LabError
 from .paths import images_dir, tool_environment
 
@@ -39,6 +39,7 @@ class Recipe:
     selinux_modules: tuple[Path, ...]
     init: Path
     size_mib: int
+    boot: str = "direct"  # or "loader": a disk that boots by itself
 
     def identity(self) -> str:
         """The hash of all inputs, 16 hex digits. The mirror is not one: it serves the same."""
@@ -58,6 +59,8 @@ class Recipe:
         )
         for path in (*self.selinux_modules, self.init):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        if self.boot == "loader":
+            digest.update(json.dumps(loader.bake_files("")).encode())
         return digest.hexdigest()[:16]
 
 
@@ -136,6 +139,8 @@ def bootstrap_command(recipe: Recipe, mirror: str, archive: Path) -> list[str]:
         command.append(f"--customize-hook=upload {path} {target}")
         command.append(f'--customize-hook=chroot "$1" semodule --noreload -i {target}')
         command.append(f'--customize-hook=rm "$1{target}"')
+    if recipe.boot == "loader":
+        command += loader.bake_hooks(recipe.identity(), archive.parent / "loader")
     command += host_proxies()
     components = " ".join(recipe.components)
     return [*command, recipe.suite, str(archive), f"deb {mirror} {recipe.suite} {components}"]
@@ -229,6 +234,7 @@ def _write_contexts(
 
 
 def _write_boot_files(recipe: Recipe, archive: Path, folder: Path) -> dict[str, Any]:
+    """Kernel, initramfs and policy contexts of the tree, beside the image; facts of the kernel."""
     with tarfile.open(archive) as tar:
         members = _members(tar)
         release = _kernel_release(members)
@@ -238,28 +244,48 @@ def _write_boot_files(recipe: Recipe, archive: Path, folder: Path) -> dict[str, 
         busybox = _content(members, tar, "/usr/bin/busybox")
         (folder / "initrd").write_bytes(initramfs.build(busybox, recipe.init.read_bytes(), modules))
         _write_contexts(recipe, members, tar, folder / "contexts")
-        labelled = sorted(
-            (path, _TYPE_BITS[member.type] | member.mode) for path, member in members.items()
-        )
-    labeller = labels.Labeller(folder / "contexts" / "file_contexts")
-    count = labels.write_labels(folder / "root.ext4", labels.debugfs_commands(labelled, labeller))
     return {
         "kernel_release": release,
         "kernel_config_sha256": hashlib.sha256(config).hexdigest(),
-        "labelled_paths": count,
     }
 
 
-def _make_filesystem(archive: Path, folder: Path, size_mib: int, log: Path) -> None:
+def _label(archive: Path, folder: Path) -> int:
+    """Write the labels of all paths into the file system; returns how many."""
+    with tarfile.open(archive) as tar:
+        labelled = sorted(
+            (path, _TYPE_BITS[member.type] | member.mode) for path, member in _members(tar).items()
+        )
+    labeller = labels.Labeller(folder / "contexts" / "file_contexts")
+    return labels.write_labels(folder / "root.ext4", labels.debugfs_commands(labelled, labeller))
+
+
+def _make_filesystem(recipe: Recipe, archive: Path, folder: Path, log: Path) -> None:
     tree = folder / "tree"
     tree.mkdir()
     script = (
         'tar -xpf "$1" -C "$2" --numeric-owner && '
-        'mke2fs -q -t ext4 -O ^has_journal -L root -d "$2" "$3" "$4" && rm -rf "$2"'
+        'mke2fs -q -t ext4 -L root -d "$2" $5 "$3" "$4" && rm -rf "$2"'
     )
+    # A guest that boots by itself may panic, so it gets what a file system needs to survive that.
+    options = "-O ^has_journal"
+    if recipe.boot == "loader":
+        options = f"-J size=8 -U {loader.file_system_uuid(recipe.identity())}"
     command = ["sh", "-c", script, "bake"]
-    command += [str(archive), str(tree), str(folder / "root.ext4"), f"{size_mib}M"]
+    command += [str(archive), str(tree), str(folder / "root.ext4"), f"{recipe.size_mib}M", options]
     _run(command if os.getuid() == 0 else ["fakeroot", *command], log, "making the file system")
+
+
+def _make_bootable(archive: Path, folder: Path, identity: str) -> None:
+    """Make ``disk.raw`` of the labelled file system, which it takes the place of."""
+    with tarfile.open(archive) as tar:
+        members = _members(tar)
+        boot = _content(members, tar, f"{loader.GRUB_FOLDER}/boot.img")
+        core = _content(members, tar, f"{loader.GRUB_FOLDER}/core.img")
+    root = folder / "root.ext4"
+    loader.write_disk(folder / "disk.raw", root, boot, core, identity)
+    root.unlink()
+    shutil.rmtree(folder / "loader")
 
 
 def require_space(folder: Path, wanted: int, what: str) -> None:
@@ -292,8 +318,13 @@ def bake(recipe: Recipe, mirror: str) -> Path:
         archive = folder / "root.tar"
         # Under unshare another uid writes here through the inherited descriptor only.
         _run(bootstrap_command(recipe, host_mirror(mirror), archive), log, "mmdebstrap")
-        _make_filesystem(archive, folder, recipe.size_mib, log)
         facts = _write_boot_files(recipe, archive, folder)
+        if recipe.boot == "loader":
+            loader.add_initrd(archive, facts["kernel_release"], folder / "initrd")
+        _make_filesystem(recipe, archive, folder, log)
+        facts["labelled_paths"] = _label(archive, folder)
+        if recipe.boot == "loader":
+            _make_bootable(archive, folder, identity)
         archive.unlink()
         facts.update(schema=FORMAT, identity=identity, suite=recipe.suite)
         (folder / "image.json").write_text(json.dumps(facts, indent=2) + "\n")

@@ -59,8 +59,19 @@ def _node_files(name: str, node: str) -> qemu.NodeFiles:
     )
 
 
+def _own_loader(wish: Wish) -> Path | None:
+    """The disk of a baked image that boots by itself, None if the image has none."""
+    disk = wish.image / "disk.raw"
+    return disk if not wish.cloud and disk.exists() else None
+
+
 def _boot(wish: Wish) -> qemu.Boot:
-    if wish.cloud:
+    if _own_loader(wish) and (wish.append or wish.selinux != "enforcing"):
+        raise LabError(
+            f"lab {wish.name}: found append {wish.append!r} and selinux {wish.selinux!r}; wanted"
+            " neither, as guests with a boot loader have their command line from it"
+        )
+    if wish.cloud or _own_loader(wish):
         return qemu.Boot(None, None, "")
     return qemu.Boot(
         wish.image / "vmlinuz",
@@ -103,7 +114,7 @@ def _write_identity(wish: Wish, topology: Topology, node: str, authorized: str) 
 def _make_overlay(wish: Wish, node: str) -> None:
     overlay = _node_files(wish.name, node).overlay
     overlay.unlink(missing_ok=True)
-    backing = wish.image if wish.cloud else wish.image / "root.ext4"
+    backing = wish.image if wish.cloud else _own_loader(wish) or wish.image / "root.ext4"
     backing_format = "qcow2" if wish.cloud else "raw"
     done = subprocess.run(
         [

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Puts a kernel on a host, by copy or by package, and takes it away again.
+
+A copied kernel stands in a folder of its own under ``/boot/crossover``, where ``update-grub`` does
+not look, so the host's menu and its default stay as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from .errors import HostError
+from .kernel_entry import Wanted
+from .run import SEARCH, Run, output, run
+
+BOOT_FOLDER = "boot/crossover"
+INSTALL_LIMIT_S = 1800
+INITRD_TOOLS = ("mkinitramfs", "dracut")
+
+
+def slow(argv: Sequence[str]) -> Tuple[int, str, str]:
+    """A command that unpacks or compresses a whole kernel."""
+    return run(argv, INSTALL_LIMIT_S)
+
+
+def boot_folder(root: Path, name: str) -> Path:
+    """Where a kernel of this name is booted from."""
+    return root / BOOT_FOLDER / name
+
+
+def copied(
+    root: Path,
+    wanted: Wanted,
+    files: Path,
+    remember: Callable[[Dict[str, Any]], None],
+    runner: Run = slow,
+) -> None:
+    """Install the files of a built kernel: ``vmlinuz``, ``config``, ``modules.tar`` and perhaps
+    ``initrd``. ``remember`` is told before anything is written what will have to be removed.
+
+    HostError if the host has that release by other means; what was begun is then taken back.
+    """
+    release = str(wanted.release)
+    modules = root / "lib/modules" / release
+    config = root / "boot" / f"config-{release}"
+    folder = boot_folder(root, wanted.name)
+    for path in (modules, config, folder):
+        if path.exists():
+            raise HostError(
+                f"kernel {wanted.name}: found {path} on the host already, not put there under this"
+                f" name; wanted a kernel with a release of its own (CONFIG_LOCALVERSION), or"
+                f" without {path}"
+            )
+    added = {
+        "identity": wanted.identity,
+        "release": release,
+        "paths": [str(path) for path in (modules, config, folder)],
+        "package": None,
+    }
+    remember(added)
+    try:
+        folder.mkdir(parents=True)
+        _copy(files / "vmlinuz", folder / "vmlinuz")
+        _copy(files / "config", config)
+        _unpack_modules(files / "modules.tar", modules, release)
+        output(["depmod", release], runner)
+        if (files / "initrd").exists():
+            _copy(files / "initrd", folder / "initrd")
+        else:
+            _make_initrd(folder / "initrd", release, runner)
+        os.sync()
+    except (OSError, HostError, tarfile.TarError) as error:
+        remove(root, added, runner)
+        raise HostError(f"kernel {wanted.name}: {error}; nothing of it is left") from None
+
+
+def _copy(source: Path, target: Path) -> None:
+    # A new file with the label of its folder; a moved one would keep the label of where it was.
+    shutil.copyfile(source, target)
+    target.chmod(0o600 if target.name == "initrd" else 0o644)
+
+
+def _unpack_modules(archive: Path, target: Path, release: str) -> None:
+    """Unpack ``lib/modules/RELEASE`` of a tar archive; the folder appears whole or not at all."""
+    part = target.with_name(f".{release}.part")
+    prefix = f"lib/modules/{release}"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                path = os.path.normpath(member.name)
+                if path == prefix or not path.startswith("lib/"):
+                    continue
+                if not path.startswith(prefix + "/") or not (
+                    member.isfile() or member.isdir() or member.issym()
+                ):
+                    if prefix.startswith(path):
+                        continue
+                    raise HostError(f"modules.tar: found {member.name}; wanted {prefix}/… only")
+                if member.issym():
+                    # `build` and `source` point at the machine that compiled it.
+                    continue
+                member.name = os.path.relpath(path, prefix)
+                member.uid = member.gid = 0
+                member.mode &= 0o755
+                tar.extract(member, part, set_attrs=True)
+        part.rename(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _make_initrd(target: Path, release: str, runner: Run) -> None:
+    found = next((tool for tool in INITRD_TOOLS if shutil.which(tool, path=SEARCH)), None)
+    if found is None:
+        raise HostError(
+            f"initrd: this host has none of {', '.join(INITRD_TOOLS)}; wanted one, or a kernel that"
+            " brings its initrd"
+        )
+    part = target.with_name("initrd.part")
+    if found == "mkinitramfs":
+        output([found, "-o", str(part), release], runner)
+    else:
+        output([found, "--force", "--kver", release, str(part)], runner)
+    part.chmod(0o600)
+    part.rename(target)
+
+
+def package_version(package: str, runner: Run) -> Optional[str]:
+    """The installed version of a package; None if it is not installed."""
+    form = "${db:Status-Status} ${Version}"
+    code, out, _err = runner(["dpkg-query", "--show", f"--showformat={form}", package])
+    status, _, version = out.partition(" ")
+    return version if code == 0 and status == "installed" else None
+
+
+def install_command(wanted: Wanted, files: Sequence[Path]) -> List[str]:
+    """The argv that installs the kernel's package: from ``files`` (``.deb``) or the host's own
+    archives."""
+    argv = ["apt-get", "install", "--yes", "--no-install-recommends", "--no-remove"]
+    argv += ["--option=Dpkg::Options::=--force-confold"]
+    if files:
+        return [*argv, *(str(path) for path in files)]
+    return [*argv, f"{wanted.package}={wanted.version}" if wanted.version else str(wanted.package)]
+
+
+def package_release(package: str, runner: Run) -> str:
+    """The release that a package's kernel has. HostError for a package without one kernel."""
+    listed = output(["dpkg-query", "--listfiles", package], runner).split()
+    found = [path for path in listed if path.startswith("/boot/vmlinuz-")]
+    if len(found) != 1:
+        raise HostError(
+            f"package {package}: found {', '.join(found) or 'no kernel'} in it; wanted a package"
+            " with one /boot/vmlinuz-…, not a metapackage"
+        )
+    return found[0][len("/boot/vmlinuz-") :]
+
+
+def packaged(
+    root: Path,
+    wanted: Wanted,
+    files: Sequence[Path],
+    remember: Callable[[Dict[str, Any]], None],
+    runner: Run = slow,
+) -> str:
+    """Install the kernel's package unless it is there; returns its release."""
+    package = str(wanted.package)
+    before = package_version(package, runner)
+    fits = before is not None and wanted.version in (None, before)
+    if before is not None and not fits:
+        raise HostError(
+            f"kernel {wanted.name}: found {package} {before} on the host already; wanted"
+            f" {wanted.version}, which would replace a kernel that is the host's own"
+        )
+    folder = boot_folder(root, wanted.name)
+    added: Dict[str, Any] = {
+        "identity": wanted.identity,
+        "release": None,
+        "paths": [str(folder)],
+        "package": None if fits else package,
+    }
+    remember(added)
+    try:
+        if not fits:
+            os.environ["DEBIAN_FRONTEND"] = "noninteractive"
+            output(install_command(wanted, files), runner)
+        release = package_release(package, runner)
+        if wanted.release and wanted.release != release:
+            raise HostError(f"package {package}: has release {release}; wanted {wanted.release}")
+        _link(root, folder, release)
+    except (OSError, HostError) as error:
+        remove(root, added, runner)
+        raise HostError(f"kernel {wanted.name}: {error}; nothing of it is left") from None
+    added["release"] = release
+    remember(added)
+    return release
+
+
+def _link(root: Path, folder: Path, release: str) -> None:
+    """The package's files under the names that our menu entry has; hard links cost nothing."""
+    folder.mkdir(parents=True)
+    for own, name in (("vmlinuz", "vmlinuz"), ("initrd", "initrd.img")):
+        source = root / "boot" / f"{name}-{release}"
+        if not source.exists():
+            raise HostError(f"found no {source} after its package was installed")
+        try:
+            os.link(source, folder / own)
+        except OSError:  # /boot is FAT, say
+            shutil.copyfile(source, folder / own)
+
+
+def remove(root: Path, added: Dict[str, Any], runner: Run = slow) -> None:
+    """Take away what was added under a name; what is gone already is no error."""
+    package = added["package"]
+    for path in added["paths"]:
+        place = Path(path)
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
+    if package and package_version(package, runner) is not None:
+        os.environ["DEBIAN_FRONTEND"] = "noninteractive"
+        output(["apt-get", "purge", "--yes", package], runner)
+    parent = root / BOOT_FOLDER
+    if parent.is_dir() and not any(parent.iterdir()):
+        parent.rmdir()
