@@ -248,5 +248,4 @@ def custom(before: str, lines: Sequence[str]) -> str:
         elif not inside:
             kept.append(line)
     own = [BEGIN, *lines, END] if lines else []
-    text = "\n".join([*kept, *own])
-    return f"{text}\n" if text else ""
+    return "".join(f"{line}\n" for line in [*kept, *own])

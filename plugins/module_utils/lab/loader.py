@@ -162,7 +162,8 @@ def boot_record(boot_image: bytes, identity: str, sectors: int) -> bytes:
     """
     if len(boot_image) != SECTOR or boot_image[510:] != b"\x55\xaa":
         raise LabError(
-            f"GRUB's boot.img: found {len(boot_image)} bytes; wanted a boot sector of {SECTOR}"
+            f"GRUB's boot.img: found {len(boot_image)} bytes that end in"
+            f" {boot_image[-2:].hex() or 'nothing'}; wanted {SECTOR} that end in 55aa"
         )
     code = bytearray(boot_image[:BOOT_CODE_BYTES])
     code[DRIVE_CHECK : DRIVE_CHECK + 2] = NO_OPERATIONS
