@@ -127,7 +127,7 @@ def install(host: Host, wanted: Wanted, files: Optional[Path]) -> None:
         packages = sorted(files.glob("*.deb")) if files else []
         kernel_install.packaged(host.root, wanted, packages, remember, host.slow)
     except HostError:
-        if not (host.added.get(wanted.name) or {}).get("release"):
+        if not host.added.get(wanted.name, {"complete": False})["complete"]:
             forget(host, [wanted.name])
         raise
 

@@ -218,7 +218,7 @@ def plan(
     steps = []
     known = added.get(wanted.name)
     here = mine is not None and mine.name == wanted.name
-    if known is not None and known["identity"] != wanted.identity:
+    if known is not None and not (known["complete"] and known["identity"] == wanted.identity):
         steps = ["home", "remove", "install"] if here else ["remove", "install"]
     elif known is None and not _suits(wanted, running, mine):
         steps = ["install"]

@@ -61,6 +61,7 @@ def copied(
         "release": release,
         "paths": [str(path) for path in (modules, config, folder)],
         "package": None,
+        "complete": False,
     }
     remember(added)
     try:
@@ -74,6 +75,7 @@ def copied(
         else:
             _make_initrd(folder / "initrd", release, runner)
         os.sync()
+        remember({**added, "complete": True})
     except (OSError, HostError, tarfile.TarError) as error:
         remove(root, added, runner)
         raise HostError(f"kernel {wanted.name}: {error}; nothing of it is left") from None
@@ -183,6 +185,7 @@ def packaged(
         "release": None,
         "paths": [str(folder)],
         "package": None if fits else package,
+        "complete": False,
     }
     remember(added)
     try:
@@ -196,8 +199,7 @@ def packaged(
     except (OSError, HostError) as error:
         remove(root, added, runner)
         raise HostError(f"kernel {wanted.name}: {error}; nothing of it is left") from None
-    added["release"] = release
-    remember(added)
+    remember({**added, "release": release, "complete": True})
     return release
 
 

@@ -14,7 +14,7 @@ ASKED = {"name": "new", "release": "6.1.0-x", "config_sha256": HASH, "content": 
 WANTED = kernel_entry.wanted_kernel(ASKED)
 OWN = kernel_entry.Running("6.12.43", OTHER_HASH, "/boot/config-6.12.43", "boot-1", (), None)
 NEW = kernel_entry.Running("6.1.0-x", HASH, "/boot/config-6.1.0-x", "boot-2", (), "t1")
-ADDED = {"new": {"identity": WANTED.identity, "release": "6.1.0-x", "package": None}}
+ADDED = {"new": {"identity": WANTED.identity, "complete": True, "package": None}}
 ATTEMPT = kernel_entry.Attempt("t1", "new", WANTED.identity, (), None, "boot-1", 1.0)
 DONE = replace(ATTEMPT, outcome="confirmed", reboots=0)
 
@@ -109,6 +109,11 @@ def test_a_kernel_that_was_built_anew_takes_the_place_of_the_old_one():
     assert plan(wanted=newer, running=NEW, attempts=[DONE]) == (
         "home", "remove", "install", "boot",
     )  # fmt: skip
+
+
+def test_an_install_that_was_cut_off_is_made_anew():
+    added = {"new": {**ADDED["new"], "complete": False}}
+    assert plan(added=added) == ("remove", "install", "boot")
 
 
 def test_home_reboots_a_host_only_if_a_kernel_of_ours_runs():
