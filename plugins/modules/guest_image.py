@@ -46,12 +46,12 @@ options:
     description: The initramfs's first process (a busybox script on the controller).
     type: path
     required: true
-  boot:
-    description: C(loader) makes a disk with GRUB that boots by itself; C(direct) a file system
-      whose kernel is handed to the guest from outside.
+  loader:
+    description: C(grub) makes a disk that boots by itself; C(none) a file system whose kernel is
+      handed to the guest from outside.
     type: str
-    choices: [direct, loader]
-    default: direct
+    choices: [none, grub]
+    default: none
   size_mib:
     description: Size of the root file system in MiB; the file is sparse.
     type: int
@@ -109,7 +109,7 @@ def main() -> None:
             "selinux_type": {"type": "str", "default": "default"},
             "selinux_modules": {"type": "list", "elements": "path", "default": []},
             "init": {"type": "path", "required": True},
-            "boot": {"type": "str", "choices": ["direct", "loader"], "default": "direct"},
+            "loader": {"type": "str", "choices": ["none", "grub"], "default": "none"},
             "size_mib": {"type": "int", "default": 1536},
             "mirror": {"type": "str", "default": ""},
         },
@@ -125,7 +125,7 @@ def main() -> None:
         selinux_modules=tuple(Path(path) for path in wanted["selinux_modules"]),
         init=Path(wanted["init"]),
         size_mib=wanted["size_mib"],
-        boot=wanted["boot"],
+        loader=wanted["loader"],
     )
     try:
         identity = recipe.identity()

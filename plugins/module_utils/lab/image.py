@@ -39,7 +39,7 @@ class Recipe:
     selinux_modules: tuple[Path, ...]
     init: Path
     size_mib: int
-    boot: str = "direct"  # or "loader": a disk that boots by itself
+    loader: str = "none"  # or "grub": a disk that boots by itself
 
     def identity(self) -> str:
         """The hash of all inputs, 16 hex digits. The mirror is not one: it serves the same."""
@@ -59,7 +59,7 @@ class Recipe:
         )
         for path in (*self.selinux_modules, self.init):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
-        if self.boot == "loader":
+        if self.loader == "grub":
             digest.update(json.dumps(loader.bake_files("")).encode())
         return digest.hexdigest()[:16]
 
@@ -139,7 +139,7 @@ def bootstrap_command(recipe: Recipe, mirror: str, archive: Path) -> list[str]:
         command.append(f"--customize-hook=upload {path} {target}")
         command.append(f'--customize-hook=chroot "$1" semodule --noreload -i {target}')
         command.append(f'--customize-hook=rm "$1{target}"')
-    if recipe.boot == "loader":
+    if recipe.loader == "grub":
         command += loader.bake_hooks(recipe.identity(), archive.parent / "loader")
     command += host_proxies()
     components = " ".join(recipe.components)
@@ -269,7 +269,7 @@ def _make_filesystem(recipe: Recipe, archive: Path, folder: Path, log: Path) -> 
     )
     # A guest that boots by itself may panic, so it gets what a file system needs to survive that.
     options = "-O ^has_journal"
-    if recipe.boot == "loader":
+    if recipe.loader == "grub":
         options = f"-J size=8 -U {loader.file_system_uuid(recipe.identity())}"
     command = ["sh", "-c", script, "bake"]
     command += [str(archive), str(tree), str(folder / "root.ext4"), f"{recipe.size_mib}M", options]
@@ -319,11 +319,11 @@ def bake(recipe: Recipe, mirror: str) -> Path:
         # Under unshare another uid writes here through the inherited descriptor only.
         _run(bootstrap_command(recipe, host_mirror(mirror), archive), log, "mmdebstrap")
         facts = _write_boot_files(recipe, archive, folder)
-        if recipe.boot == "loader":
+        if recipe.loader == "grub":
             loader.add_initrd(archive, facts["kernel_release"], folder / "initrd")
         _make_filesystem(recipe, archive, folder, log)
         facts["labelled_paths"] = _label(archive, folder)
-        if recipe.boot == "loader":
+        if recipe.loader == "grub":
             _make_bootable(archive, folder, identity)
         archive.unlink()
         facts.update(schema=FORMAT, identity=identity, suite=recipe.suite)
