@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Filters of the role tunnel: whether both ends hold keys of one seed, and what was captured."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.crossover.lab.plugins.plugin_utils import offline  # noqa: F401 - makes the collector importable
+
+
+def tunnel_keys_differ(results: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the hosts hold keys of different seeds for a link.
+
+    ``results``: what the module tunnel returned, one a host.
+    """
+    found: dict[str, set[Any]] = {}
+    for result in results:
+        for item in result.get("links", ()):
+            found.setdefault(item["name"], set()).add(item.get("generation"))
+    return any(len(values) > 1 for values in found.values())
+
+
+def captured_outer(content: str) -> list[dict[str, Any]]:
+    """The outer header of each frame in a capture (pcap, base64), outermost first.
+
+    Raises AnsibleFilterError for what is no capture.
+    """
+    from collector.errors import InputError
+    from collector.outer_headers import read_outer
+
+    try:
+        return [outer.as_dict() for outer in read_outer(base64.b64decode(content), "capture")]
+    except (InputError, binascii.Error) as error:
+        raise AnsibleFilterError(f"captured_outer: {error}") from error
+
+
+class FilterModule:
+    """The filters by name."""
+
+    def filters(self) -> dict[str, Any]:
+        """For Ansible."""
+        return {"captured_outer": captured_outer, "tunnel_keys_differ": tunnel_keys_differ}
