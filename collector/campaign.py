@@ -12,13 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from collector import journal, proof, proof_forwarding, store
+from collector import journal, proof, proof_forwarding, store, tunnels
 from collector.errors import InputError, UsageError
 from collector.forwarding import group as forwarding
 from collector.forwarding.spec import KIND
 from collector.harvest import read_samples_from_raw
 from collector.kernel_state.context import LabelError
 from collector.matrix import Matrix, load_matrix
+from collector.matrix_tunnels import without
 from collector.netperf_command import Path as NetPath
 from collector.netperf_command import argv, timeout_s
 from collector.placeholders import addresses, resolve
@@ -72,14 +73,16 @@ def open_campaign(
     lab: Mapping[str, str],
     client: Mapping[str, Any],
     server: Mapping[str, Any],
+    missing: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Plan a new run, or take up the run named by ``resume``. Raises CrossoverError.
 
     ``lab`` is {kind, accelerator, name}; ``client`` and ``server`` are {name, control_address,
     link, links} with the links as the inventory has them; in forwarding tests they are the tester
-    and the device under test. Returns the run folder and its groups.
+    and the device under test. ``missing`` says of types of tunnel why a host cannot have them, so
+    that what needs them is skipped. Returns the run folder and its groups.
     """
-    spec = load_matrix(find_matrix(matrix))
+    spec = without(load_matrix(find_matrix(matrix)), missing or {})
     if resume:
         folder = runs / resume
     else:
@@ -131,11 +134,15 @@ def describe_group(
     names = addresses(link)
     subjects = resolve(declared.subjects, names, f"{plan.matrix}: {declared.name}")
     mtu = int(link.get("mtu", proof.MTU))
+    where = f"{plan.matrix}: {declared.name}"
+    subjects = tunnels.over_path(subjects, proof.path_mtu(subjects, mtu), mtu)
     try:
         payload = proof.payload_that_fits(subjects, mtu)
     except LabelError as error:
-        where = f"{plan.matrix}: {declared.name}"
         raise InputError(where, str(error), "a label that fits") from error
+    inner = tunnels.inner_addresses(subjects, subjects["family"])
+    outer = names[f"@client_{subjects['family']}"], names[f"@server_{subjects['family']}"]
+    measured = inner or outer
     control = server.get("control_address")
     if not control:
         raise InputError(
@@ -146,8 +153,8 @@ def describe_group(
     path = NetPath(
         control=control,
         port=NETSERVER_PORT,
-        server=names[f"@server_{subjects['family']}"],
-        client=names[f"@client_{subjects['family']}"],
+        server=measured[1],
+        client=measured[0],
     )
     tests = {test.name: test for test in plan.tests}
     cells = {cell.cell_id: tests[cell.test].settings for cell in plan.cells}
@@ -165,6 +172,8 @@ def describe_group(
         "server_device": server["link"]["device"],
         "client_address": path.client,
         "server_address": path.server,
+        # In tunnels the flow's own ports are deep inside, so everything on the device is kept.
+        "capture": "all" if "tunnels" in subjects else "flow",
         "control_address": path.control,
         "control_port": path.port,
         "mtu": mtu,
@@ -194,10 +203,10 @@ def record(
     changed (of the hosts), end.
 
     ``hosts`` holds, by event: for ``measured`` the keys client and server (what ``bench_measure``
-    and ``bench_peer`` returned), cipso and ipsec (what ``cipso`` and ``ipsec_evidence`` returned,
-    by host), or in forwarding tests tester and dut (as ``forwarding.group.record`` takes them);
-    for ``applied`` what ``ipsec`` returned on each host; for ``provenance`` and ``changed`` what
-    ``provenance`` returned on each host.
+    and ``bench_peer`` returned), cipso, ipsec and tunnels (what ``cipso``, ``ipsec_evidence`` and
+    ``tunnel`` returned, by host), or in forwarding tests tester and dut (as
+    ``forwarding.group.record`` takes them); for ``applied`` what ``ipsec`` returned on each host;
+    for ``provenance`` and ``changed`` what ``provenance`` returned on each host.
     """
     folder = Path(run_folder)
     if event == "begin":
@@ -260,7 +269,13 @@ def _record_measured(
     client, server = hosts["client"], hosts["server"]
     findings = proof.prove(
         group["subjects"],
-        proof.Observed(client, server, hosts.get("cipso", {}), hosts.get("ipsec", {})),
+        proof.Observed(
+            client,
+            server,
+            hosts.get("cipso", {}),
+            hosts.get("ipsec", {}),
+            hosts.get("tunnels", {}),
+        ),
         group["client_address"],
         group["server_address"],
         int(group["mtu"]),

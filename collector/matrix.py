@@ -16,10 +16,11 @@ import yaml
 from collector.errors import InputError
 from collector.matrix_products import expand
 from collector.matrix_tests import AnyTest, read_test
+from collector.matrix_tunnels import read_offloads
 from collector.shape import Shape
 
 MATRIX_SCHEMA = 1
-SUBJECTS = ("cipso", "ipsec", "forwarding")
+SUBJECTS = ("cipso", "ipsec", "tunnels", "forwarding")
 FAMILIES = ("ipv4", "ipv6")
 TOPOLOGIES = ("pair", "dut", "chain")
 # A matrix's name begins the name of its run folders.
@@ -32,8 +33,8 @@ class ConfigurationSpec:
     """One configuration. ``label`` is the SELinux level that the measuring processes run in
     (None: the level they have by themselves); ``family`` is the address family of the measured
     connections; ``subjects`` holds each role's declaration (a subject that it does not name stays
-    as found); ``baseline`` is its own baseline, None for the matrix's; ``skip`` says why it cannot
-    be run."""
+    as found), and ``offloads`` where they are declared; ``baseline`` is its own baseline, None for
+    the matrix's; ``skip`` says why it cannot be run."""
 
     name: str
     about: str
@@ -154,11 +155,13 @@ def _configuration(
     family = item.text("family", default=FAMILIES[0])
     if family not in FAMILIES:
         raise InputError(item.at("family"), repr(family), f"one of {', '.join(FAMILIES)}")
+    offloads = read_offloads(item)
     made = ConfigurationSpec(
         name=item.text("name"),
         about=item.text("about"),
         label=item.optional_text("label"),
-        subjects={name: item.anything(name, default={}) for name in subjects},
+        subjects={name: item.anything(name, default={}) for name in subjects}
+        | ({} if offloads is None else {"offloads": offloads}),
         family=family,
         factors=item.texts("factors", default={}),
         baseline=baseline,
@@ -245,6 +248,7 @@ def _check(matrix: Matrix) -> None:
     """What no single field shows: names once, references that exist, labels that fit."""
     from collector.matrix_forwarding import check_forwarding
     from collector.matrix_labels import check_labels
+    from collector.matrix_tunnels import check_tunnels
 
     for what, names in (
         ("configurations", [item.name for item in matrix.configurations]),
@@ -268,4 +272,5 @@ def _check(matrix: Matrix) -> None:
     if known[matrix.baseline].skip is not None:
         raise InputError(f"{matrix.file}: baseline", "a skipped configuration", "one that runs")
     check_labels(matrix.file, matrix.configurations)
+    check_tunnels(matrix.file, matrix.configurations)
     check_forwarding(matrix)

@@ -11,6 +11,8 @@ from collector.errors import InputError
 
 _MAGIC = 0xA1B2C3D4
 _ETHERNET = 1
+# EtherTypes.
+IPV4, IPV6 = b"\x08\x00", b"\x86\xdd"
 CIPSO = 134
 
 
@@ -33,11 +35,16 @@ class Packet:
 
 def read_pcap(data: bytes, where: str) -> list[Packet]:
     """The IP packets of a capture file (other frames are left out). Raises InputError."""
+    found = (frame_packet(frame, length) for frame, length in read_frames(data, where))
+    return [packet for packet in found if packet is not None]
+
+
+def read_frames(data: bytes, where: str) -> Iterator[tuple[bytes, int]]:
+    """``(first bytes, length on the wire)`` of each frame of a capture. Raises InputError."""
     if len(data) < 24 or struct.unpack_from("<I", data)[0] != _MAGIC:
         raise InputError(where, "no pcap header", "a pcap file (microseconds, little endian)")
     if struct.unpack_from("<I", data, 20)[0] != _ETHERNET:
         raise InputError(where, "another link type", "a capture of Ethernet frames")
-    packets = []
     at = 24
     while at < len(data):
         if len(data) < at + 16:
@@ -47,23 +54,22 @@ def read_pcap(data: bytes, where: str) -> list[Packet]:
         if len(frame) < captured:
             raise InputError(where, "a cut-off packet", "whole packets")
         at += 16 + captured
-        packet = _packet(frame, length)
-        if packet is not None:
-            packets.append(packet)
-    return packets
+        yield frame, length
 
 
-def _packet(frame: bytes, length: int) -> Packet | None:
-    if len(frame) < 34:
-        return None
-    if frame[12:14] == b"\x08\x00":
-        ip = frame[14:]
+def frame_packet(frame: bytes, length: int) -> Packet | None:
+    """The IP packet in an Ethernet frame, None for another frame."""
+    return ip_packet(frame[12:14], frame[14:], length)
+
+
+def ip_packet(kind: bytes, ip: bytes, length: int) -> Packet | None:
+    """An IP packet; ``kind`` is the EtherType before it. None if it is none, or cut off."""
+    if kind == IPV4 and len(ip) >= 20:
         header = (ip[0] & 15) * 4
         protocol, options = ip[9], ip[20:header]
         source, destination = ip[12:16], ip[16:20]
         fragment = bool(struct.unpack_from("!H", ip, 6)[0] & 0x3FFF)
-    elif frame[12:14] == b"\x86\xdd" and len(frame) >= 54:
-        ip = frame[14:]
+    elif kind == IPV6 and len(ip) >= 40:
         header, protocol, options, fragment = 40, ip[6], b"", ip[6] == 44
         source, destination = ip[8:24], ip[24:40]
     else:

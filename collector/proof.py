@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from collector import proof_cipso, proof_ipsec
+from collector import proof_cipso, proof_ipsec, proof_tunnels, tunnels
 from collector.findings import Finding
 from collector.kernel_state.avc import allow_rules, parse_avcs
+from collector.outer_headers import Outer, read_outer
 from collector.packets import Packet, read_pcap
 
 # Where nothing on the path changes packets, an Ethernet MTU.
@@ -22,22 +23,42 @@ class Observed:
 
     ``measured`` and ``peer`` are what ``bench_measure`` and ``bench_peer`` returned; ``applied``
     what ``cipso`` returned, by host; ``evidence`` what ``ipsec_evidence`` returned after the
-    traffic, by host. A subject that the matrix has not has an empty mapping.
+    traffic, by host; ``tunnels`` what ``tunnel`` returned, by host. A subject that the matrix has
+    not has an empty mapping.
     """
 
     measured: Mapping[str, Any]
     peer: Mapping[str, Any]
     applied: Mapping[str, Mapping[str, Any]]
     evidence: Mapping[str, Mapping[str, Any]]
+    tunnels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def packets(self, side: str) -> list[Packet]:
         """The probe's packets as captured on the client or the server."""
+        return read_pcap(self._capture(side), f"{side}.pcap")
+
+    def outer(self, side: str, ports: Mapping[int, str]) -> list[Outer]:
+        """The outer headers of what was captured on the client or the server."""
+        return read_outer(self._capture(side), f"{side}.pcap", ports)
+
+    def _capture(self, side: str) -> bytes:
         source = self.measured if side == "client" else self.peer
-        return read_pcap(base64.b64decode(source["pcap"]), f"{side}.pcap")
+        return base64.b64decode(source["pcap"])
+
+
+def path_mtu(subjects: Mapping[str, Any], mtu: int) -> int:
+    """What a link's MTU leaves for the outer packets of tunnels: less what ESP takes, bytes."""
+    outer = tunnels.outer_addresses(subjects)
+    if outer is None or proof_ipsec.connection_of(subjects) is None:
+        return mtu
+    family = "ipv6" if ":" in outer[0] else "ipv4"
+    return proof_ipsec.inner_mtu({**subjects, "family": family}, mtu)
 
 
 def expected_mss(subjects: Mapping[str, Any], mtu: int) -> int:
     """The TCP segment size that a configuration must leave, bytes."""
+    if tunnels.measured_link(subjects) is not None:
+        return proof_tunnels.expected_mss(subjects, path_mtu(subjects, mtu))
     if "ipsec" in subjects:
         return proof_ipsec.expected_mss(subjects, mtu)
     return proof_cipso.expected_mss(subjects, mtu)
@@ -45,6 +66,8 @@ def expected_mss(subjects: Mapping[str, Any], mtu: int) -> int:
 
 def payload_that_fits(subjects: Mapping[str, Any], mtu: int) -> int:
     """The largest UDP payload that goes unfragmented, bytes. Raises LabelError."""
+    if tunnels.measured_link(subjects) is not None:
+        return proof_tunnels.payload_that_fits(subjects, path_mtu(subjects, mtu))
     if "ipsec" in subjects:
         return proof_ipsec.payload_that_fits(subjects, mtu)
     return proof_cipso.payload_that_fits(subjects, mtu)
@@ -60,6 +83,10 @@ def prove(
         findings += proof_cipso.check_state(subjects, seen.applied)
     if "ipsec" in subjects:
         findings += proof_ipsec.check_state(subjects, seen.evidence)
+    if "tunnels" in subjects:
+        room = path_mtu(subjects, mtu)
+        findings += proof_tunnels.check_state(subjects, seen.tunnels, room)
+        findings += proof_tunnels.check_offloads(subjects, seen.tunnels)
     probe = seen.measured["probe"]
     if "error" in probe:
         text = str(probe["error"])
@@ -73,9 +100,13 @@ def prove(
         findings += proof_cipso.check_probe(subjects, probe, mtu)
         findings += proof_cipso.check_packets(subjects, seen.packets("client"), client, server)
     if "ipsec" in subjects:
-        findings += proof_ipsec.check_probe(subjects, probe, mtu)
-        findings += _check_esp(subjects, seen, client, server)
+        outer = tunnels.outer_addresses(subjects)
+        if outer is None:
+            findings += proof_ipsec.check_probe(subjects, probe, mtu)
+        findings += _check_esp(subjects, seen, *(outer or (client, server)))
         findings += proof_ipsec.check_counters(seen.evidence)
+    if "tunnels" in subjects:
+        findings += _check_tunnels(subjects, seen, (client, server), mtu)
     return findings + check_denials(seen)
 
 
@@ -89,6 +120,27 @@ def _check_esp(
         proof_ipsec.check_sent(subjects, seen.packets("client"), client, "client", spis),
         proof_ipsec.check_sent(subjects, seen.packets("server"), server, "server", spis),
     ]
+
+
+def _check_tunnels(
+    subjects: Mapping[str, Any], seen: Observed, measured: tuple[str, str], mtu: int
+) -> list[Finding]:
+    ports = proof_tunnels.ports_of(subjects)
+    findings = []
+    # Without a tunnel above, IPsec's own proof says what may be on the wire.
+    if tunnels.measured_link(subjects) is not None or "ipsec" not in subjects:
+        for end, side in enumerate(proof_tunnels.ENDS):
+            frames = seen.outer(side, ports)
+            findings += proof_tunnels.check_sent(subjects, frames, end, measured)
+    if tunnels.measured_link(subjects) is not None or not subjects.get("ipsec"):
+        findings += proof_tunnels.check_probe(subjects, probe_of(seen), path_mtu(subjects, mtu))
+    return findings
+
+
+def probe_of(seen: Observed) -> Mapping[str, Any]:
+    """What the probe's client was told and saw."""
+    found: Mapping[str, Any] = seen.measured["probe"]
+    return found
 
 
 def check_processes(subjects: Mapping[str, Any], probe: Mapping[str, Any]) -> list[Finding]:

@@ -36,6 +36,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "lab": {"type": "dict", "required": True},
                 "client": {"type": "dict", "required": True},
                 "server": {"type": "dict", "required": True},
+                "missing": {"type": "dict", "default": {}},
             }
         )
         try:
@@ -50,6 +51,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 lab={key: str(value) for key, value in wanted["lab"].items()},
                 client=wanted["client"],
                 server=wanted["server"],
+                missing=wanted["missing"],
             )
         except CrossoverError as error:
             raise AnsibleActionFail(str(error)) from error

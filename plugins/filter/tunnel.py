@@ -39,9 +39,36 @@ def captured_outer(content: str) -> list[dict[str, Any]]:
         raise AnsibleFilterError(f"captured_outer: {error}") from error
 
 
+def matrix_tunnels(matrix: str) -> list[str]:
+    """The types of tunnel that a matrix uses. Raises AnsibleFilterError for one that is none."""
+    from collector.campaign import find_matrix
+    from collector.errors import CrossoverError
+    from collector.matrix import load_matrix
+    from collector.matrix_tunnels import types_of
+
+    try:
+        return types_of(load_matrix(find_matrix(matrix)))
+    except CrossoverError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def tunnels_missing(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """``type -> host and reason`` of what preflight found missing. ``answers``: by host."""
+    found: dict[str, str] = {}
+    for host, answer in answers.items():
+        for name, reason in (answer.get("tunnels_missing") or {}).items():
+            found.setdefault(name, f"{name} on {host}: {reason}")
+    return found
+
+
 class FilterModule:
     """The filters by name."""
 
     def filters(self) -> dict[str, Any]:
         """For Ansible."""
-        return {"captured_outer": captured_outer, "tunnel_keys_differ": tunnel_keys_differ}
+        return {
+            "captured_outer": captured_outer,
+            "matrix_tunnels": matrix_tunnels,
+            "tunnel_keys_differ": tunnel_keys_differ,
+            "tunnels_missing": tunnels_missing,
+        }

@@ -3,8 +3,8 @@
 AF_PACKET sees both directions after the stack has written its headers: what is captured here is
 what goes to the wire. File format: pcap (draft-ietf-opsawg-pcap), microseconds, Ethernet.
 
-Also a program, for the far end: ``capture.py DEVICE PORT FILE LIFETIME_S`` writes the file when it
-is asked to end (SIGTERM), has enough packets, or was forgotten.
+Also a program, for the far end: ``capture.py DEVICE PORT FILE LIFETIME_S`` (port 0: every frame)
+writes the file when it is asked to end (SIGTERM), has enough packets, or was forgotten.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def pcap(packets: List[Tuple[float, int, bytes]]) -> bytes:
 
 
 class Capture:
-    """Records frames of a port, and every ESP frame, on a device until stopped.
+    """Records frames of a port, and every ESP frame, on a device until stopped; port 0 stands for
+    every frame.
 
     Use as a context manager; ``packets`` holds at most ``limit`` of them.
     """
@@ -89,7 +90,7 @@ class Capture:
                     return
                 continue
             frame = self._socket.recv(65535)
-            if has_port(frame, self._port) or is_esp(frame):
+            if not self._port or has_port(frame, self._port) or is_esp(frame):
                 self.packets.append((time.time(), len(frame), frame[:SNAP_BYTES]))
 
     def wait(self, timeout_s: float) -> None:

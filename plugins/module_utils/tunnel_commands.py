@@ -57,7 +57,7 @@ class Place:
 def create(place: Place) -> List[Step]:
     """Everything that makes the link, ready for use."""
     link, name = place.link, place.link.name
-    steps = _make(place)
+    steps = make(place)
     steps.append(Step(("ip", "link", "set", "dev", name, "mtu", str(place.mtu))))
     steps += [add_address(name, text) for text in link.addresses(place.end)]
     steps.append(Step(("ip", "link", "set", "dev", name, "up")))
@@ -86,7 +86,8 @@ def remove(place: Place) -> List[Step]:
     return steps
 
 
-def _make(place: Place) -> List[Step]:
+def make(place: Place) -> List[Step]:
+    """The device alone, with its keys, but without MTU and addresses."""
     link = place.link
     if link.type == "l2tp":
         return _l2tp(place)
@@ -185,12 +186,12 @@ def _gpe_routes(place: Place) -> List[Step]:
 
 
 def _fou(link: Link) -> List[Step]:
-    """The receiving port. Only the first module is loaded when ip asks for it."""
-    module = "fou" if link.family == 4 else "fou6"
+    """The receiving port. The kernel loads fou when ip asks for it, and fou6 never by itself."""
     protocol = fou_protocol(link)
     what = ("gue",) if protocol is None else ("ipproto", str(protocol))
     argv = ("ip", "fou", "add", "port", str(link.port), *what, *_sixth(link))
-    return [Step(("modprobe", module)), Step(argv, undo=(_close_fou(link),))]
+    load = [Step(("modprobe", "fou6"))] if link.family == 6 else []
+    return [*load, Step(argv, undo=(_close_fou(link),))]
 
 
 def _close_fou(link: Link) -> Step:

@@ -31,6 +31,11 @@ options:
     description: TCP and UDP port of the probe.
     type: int
     default: 12900
+  capture:
+    description: What is captured meanwhile, the probe's own packets and ESP, or every frame.
+    type: str
+    choices: [flow, all]
+    default: flow
   label:
     description: SELinux level to run under; without it the level of the connection.
     type: str
@@ -132,7 +137,8 @@ def _probe(wanted: Dict[str, Any]) -> Tuple[Dict[str, Any], bytes]:
     argv = ["/usr/bin/python3", "-I", "-S", program, "client", wanted["server"]]
     argv += [str(wanted["port"]), wanted["client"], str(wanted["payload_bytes"])]
     argv += [str(wanted["warm_up"])]
-    with Capture(wanted["device"], wanted["port"]) as capture:
+    port = wanted["port"] if wanted["capture"] == "flow" else 0
+    with Capture(wanted["device"], port) as capture:
         child = subprocess.Popen(
             labelled.under(wanted["label"], argv),
             stdin=subprocess.DEVNULL,
@@ -203,6 +209,7 @@ def main() -> None:
             "client": {"type": "str", "required": True},
             "server": {"type": "str", "required": True},
             "port": {"type": "int", "default": 12900},
+            "capture": {"type": "str", "choices": ["flow", "all"], "default": "flow"},
             "label": {"type": "str"},
             "payload_bytes": {"type": "int", "required": True},
             "warm_up": {"type": "float", "default": 2.0},

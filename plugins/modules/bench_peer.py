@@ -36,6 +36,11 @@ options:
     description: Port of netserver's control connections.
     type: int
     default: 12865
+  capture:
+    description: What is captured there, the probe's own packets and ESP, or every frame.
+    type: str
+    choices: [flow, all]
+    default: flow
   capture_device:
     description: Device whose packets of the probe are captured; without it none are.
     type: str
@@ -165,7 +170,8 @@ def _start_capture(wanted: Dict[str, Any]) -> None:
     if os.path.exists(CAPTURE_FILE):
         os.unlink(CAPTURE_FILE)
     argv = ["/usr/bin/python3", "-I", "-S", program, wanted["capture_device"]]
-    argv += [str(wanted["port"]), CAPTURE_FILE, str(wanted["lifetime"])]
+    port = wanted["port"] if wanted["capture"] == "flow" else 0
+    argv += [str(port), CAPTURE_FILE, str(wanted["lifetime"])]
     with open(os.path.join(labelled.RUN_DIR, "capture.log"), "w+b") as sink:
         child = subprocess.Popen(
             argv,
@@ -258,6 +264,7 @@ def main() -> None:
             "label": {"type": "str"},
             "netserver_address": {"type": "str"},
             "netserver_port": {"type": "int", "default": 12865},
+            "capture": {"type": "str", "choices": ["flow", "all"], "default": "flow"},
             "capture_device": {"type": "str"},
             "lifetime": {"type": "int", "default": 600},
             "audit": {"type": "dict"},

@@ -19,6 +19,14 @@ options:
     type: list
     elements: str
     default: []
+  tunnels:
+    description: Types of tunnel that the host's kernel must have, as M(crossover.lab.tunnel) names
+      them. One of each is made in a network namespace that nobody sees.
+    type: list
+    elements: str
+    choices: [vxlan, vxlan-gpe, geneve, gre, gretap, ip6gre, ip6gretap, ipip, sit, ip6tnl,
+              fou, gue, l2tp, wireguard, macsec, ovs, stt]
+    default: []
   clock_limit:
     description: Seconds between the clocks of host and controller above which a warning is given.
     type: float
@@ -44,6 +52,10 @@ missing:
   type: list
   elements: str
   returned: always
+tunnels_missing:
+  description: Those of O(tunnels) that the host cannot have, each with the reason.
+  type: dict
+  returned: always
 boot_id:
   description: The kernel's identity of this boot.
   type: str
@@ -62,8 +74,10 @@ import shutil
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.crossover.lab.plugins.module_utils import tunnel_probe
 from ansible_collections.crossover.lab.plugins.module_utils.host import record
 from ansible_collections.crossover.lab.plugins.module_utils.host.run import environment
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.tunnel_types import NAMES
 
 
 def main() -> None:
@@ -71,13 +85,24 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "tools": {"type": "list", "elements": "str", "default": []},
+            "tunnels": {
+                "type": "list",
+                "elements": "str",
+                "choices": list(NAMES),
+                "default": [],
+            },
             "clock_limit": {"type": "float", "default": 0.5},
         },
         supports_check_mode=True,
     )
     path = environment()["PATH"]
     missing = [tool for tool in module.params["tools"] if shutil.which(tool, path=path) is None]
-    module.exit_json(changed=False, missing=missing, boot_id=record.boot_id())
+    module.exit_json(
+        changed=False,
+        missing=missing,
+        tunnels_missing=tunnel_probe.missing(module.params["tunnels"]),
+        boot_id=record.boot_id(),
+    )
 
 
 if __name__ == "__main__":
