@@ -25,7 +25,7 @@ def read_offloads(item: Shape) -> str | None:
         return OFFLOADS[0] if value else OFFLOADS[1]
     if value is not None and value not in OFFLOADS:
         raise InputError(item.at("offloads"), repr(value), "on or off")
-    return value
+    return None if value is None else str(value)
 
 
 def check_tunnels(file: str, configurations: Iterable[ConfigurationSpec]) -> None:

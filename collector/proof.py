@@ -46,6 +46,12 @@ class Observed:
         return base64.b64decode(source["pcap"])
 
 
+def _by_tunnels(subjects: Mapping[str, Any]) -> bool:
+    """Whether tunnels, or their absence, decide what a packet holds."""
+    alone = "tunnels" in subjects and not (subjects.get("ipsec") or subjects.get("cipso"))
+    return alone or tunnels.measured_link(subjects) is not None
+
+
 def path_mtu(subjects: Mapping[str, Any], mtu: int) -> int:
     """What a link's MTU leaves for the outer packets of tunnels: less what ESP takes, bytes."""
     outer = tunnels.outer_addresses(subjects)
@@ -57,7 +63,7 @@ def path_mtu(subjects: Mapping[str, Any], mtu: int) -> int:
 
 def expected_mss(subjects: Mapping[str, Any], mtu: int) -> int:
     """The TCP segment size that a configuration must leave, bytes."""
-    if tunnels.measured_link(subjects) is not None:
+    if _by_tunnels(subjects):
         return proof_tunnels.expected_mss(subjects, path_mtu(subjects, mtu))
     if "ipsec" in subjects:
         return proof_ipsec.expected_mss(subjects, mtu)
@@ -66,7 +72,7 @@ def expected_mss(subjects: Mapping[str, Any], mtu: int) -> int:
 
 def payload_that_fits(subjects: Mapping[str, Any], mtu: int) -> int:
     """The largest UDP payload that goes unfragmented, bytes. Raises LabelError."""
-    if tunnels.measured_link(subjects) is not None:
+    if _by_tunnels(subjects):
         return proof_tunnels.payload_that_fits(subjects, path_mtu(subjects, mtu))
     if "ipsec" in subjects:
         return proof_ipsec.payload_that_fits(subjects, mtu)
@@ -126,21 +132,14 @@ def _check_tunnels(
     subjects: Mapping[str, Any], seen: Observed, measured: tuple[str, str], mtu: int
 ) -> list[Finding]:
     ports = proof_tunnels.ports_of(subjects)
+    if not _by_tunnels(subjects):
+        return []  # IPsec's or CIPSO's own proof says what may be on the wire
     findings = []
-    # Without a tunnel above, IPsec's own proof says what may be on the wire.
-    if tunnels.measured_link(subjects) is not None or "ipsec" not in subjects:
-        for end, side in enumerate(proof_tunnels.ENDS):
-            frames = seen.outer(side, ports)
-            findings += proof_tunnels.check_sent(subjects, frames, end, measured)
-    if tunnels.measured_link(subjects) is not None or not subjects.get("ipsec"):
-        findings += proof_tunnels.check_probe(subjects, probe_of(seen), path_mtu(subjects, mtu))
-    return findings
-
-
-def probe_of(seen: Observed) -> Mapping[str, Any]:
-    """What the probe's client was told and saw."""
-    found: Mapping[str, Any] = seen.measured["probe"]
-    return found
+    for end, side in enumerate(proof_tunnels.ENDS):
+        frames = seen.outer(side, ports)
+        findings += proof_tunnels.check_sent(subjects, frames, end, measured)
+    probe = seen.measured["probe"]
+    return findings + proof_tunnels.check_probe(subjects, probe, path_mtu(subjects, mtu))
 
 
 def check_processes(subjects: Mapping[str, Any], probe: Mapping[str, Any]) -> list[Finding]:

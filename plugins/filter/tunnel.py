@@ -25,16 +25,19 @@ def tunnel_keys_differ(results: Iterable[Mapping[str, Any]]) -> bool:
     return any(len(values) > 1 for values in found.values())
 
 
-def captured_outer(content: str) -> list[dict[str, Any]]:
-    """The outer header of each frame in a capture (pcap, base64), outermost first.
+def captured_outer(content: str, ports: Mapping[Any, str] | None = None) -> list[dict[str, Any]]:
+    """The outermost header of each frame in a capture (pcap, base64).
 
-    Raises AnsibleFilterError for what is no capture.
+    ``ports``: types by port that differ from the usual ones. Raises AnsibleFilterError for what is
+    no capture.
     """
     from collector.errors import InputError
     from collector.outer_headers import read_outer
 
     try:
-        return [outer.as_dict() for outer in read_outer(base64.b64decode(content), "capture")]
+        named = {int(port): name for port, name in (ports or {}).items()}
+        found = read_outer(base64.b64decode(content), "capture", named)
+        return [outer.as_dict() for outer in found]
     except (InputError, binascii.Error) as error:
         raise AnsibleFilterError(f"captured_outer: {error}") from error
 

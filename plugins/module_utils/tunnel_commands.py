@@ -210,7 +210,9 @@ def _encap(link: Link) -> List[str]:
 def _stt(place: Place) -> List[str]:
     link = place.link
     words = ["key", str(link.key or 0), "local", place.local, "remote", place.remote]
-    return [*words, "dstport", str(link.port), *_words(link, "ttl", "tos")]
+    if link.device is not None:
+        words += ["dev", link.device]
+    return [*words, "port", str(link.port), *_words(link, "ttl", "tos")]
 
 
 def _l2tp(place: Place) -> List[Step]:

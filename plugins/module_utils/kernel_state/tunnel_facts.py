@@ -194,8 +194,9 @@ def _read_udp(data: Mapping[str, Any]) -> Facts:
     }
     if "id" in data:
         facts["id"] = data["id"]
-    if "key" in data:
+    if "key" in data:  # STT
         facts["key"] = int(str(data["key"]), 0)
+        facts["tos"] = "inherit" if facts["tos"] == 1 else facts["tos"]
     zero = data.get("udp_zero_csum6_tx"), data.get("udp_zero_csum6_rx")
     facts["udp6_zero_csum"] = zero[0] if zero[0] == zero[1] else None
     ports = data.get("port_range")
@@ -276,7 +277,8 @@ _WG = re.compile(r"\s*([a-z ]+): (.*)")
 
 def read_wireguard(text: str) -> Facts:
     """Facts of ``wg show DEVICE``, which shows no secret: ports, the peer, both public keys."""
-    pairs = [match.groups() for match in map(_WG.fullmatch, text.splitlines()) if match]
+    matches = [match for match in map(_WG.fullmatch, text.splitlines()) if match]
+    pairs = [(match.group(1), match.group(2)) for match in matches]
     peers = [value for key, value in pairs if key == "peer"]
     found = dict(pairs)
     facts: Facts = {"public": found.get("public key"), "peers": peers}

@@ -155,7 +155,7 @@ def _link(item: Mapping[str, Any], faults: _Faults) -> Optional[Link]:
     name, sort = given.get("name"), given.get("type")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "lo":
         faults.add("name", name, "a letter, then letters, digits, '_' or '-', at most 14")
-    if sort not in TYPES:
+    if not isinstance(sort, str) or sort not in TYPES:
         faults.add("type", sort, f"one of {', '.join(NAMES)}")
         return None
     kind = TYPES[sort]
@@ -204,7 +204,7 @@ def _check_keys(given: Mapping[str, Any], sort: str, kind: TunnelType, faults: _
 
 def _default_port(sort: str, kind: TunnelType, made: Mapping[str, Any]) -> Optional[int]:
     if sort == "ovs":
-        return OVS_PORTS.get(made.get("protocol") or DEFAULTS["protocol"])
+        return OVS_PORTS.get(str(made.get("protocol") or DEFAULTS["protocol"]))
     if sort == "l2tp" and made.get("encap") == "ip":
         return None
     return kind.port
@@ -306,6 +306,8 @@ def _check_whole(link: Link, faults: _Faults) -> None:
     fixed = {"unset"} if isinstance(link.ttl, int) else set()
     if link.df in fixed and link.type in ("gre", "gretap", "ipip", "sit", "fou", "gue"):
         faults.add("df", link.df, f"no ttl of its own with it (found {link.ttl}), as Linux asks")
+    if link.ttl == "inherit" and link.type in ("stt", "vxlan-gpe"):
+        faults.add("ttl", link.ttl, f"a number: {link.type} does not look into packets for it")
     if link.df == "inherit" and link.type not in ("vxlan", "geneve"):
         faults.add("df", link.df, f"set or unset: {link.type} knows no other")
 
@@ -317,8 +319,9 @@ def _inner_families(link: Link) -> Tuple[int, ...]:
 
 
 def _clashes(links: Sequence[Link], where: str) -> List[str]:
-    """Names and inner addresses that are given twice."""
+    """Names, inner networks and receiving ports that are given twice."""
     errors: List[str] = []
+    ports: Dict[Tuple[int, Optional[int]], str] = {}
     names: Dict[str, int] = {}
     networks: List[Tuple[Any, str]] = []
     for index, link in enumerate(links):
@@ -334,4 +337,11 @@ def _clashes(links: Sequence[Link], where: str) -> List[str]:
                         "wanted a network of its own"
                     )
             networks.append((network, link.name))
+        if link.type in ("fou", "gue", "wireguard"):
+            owner = ports.setdefault((link.family, link.port), link.name)
+            if owner != link.name:
+                errors.append(
+                    f"{where}[{index}] ({link.name}): port {link.port} of {owner}; wanted a port "
+                    "of its own"
+                )
     return errors
