@@ -155,7 +155,7 @@ def _configuration(
     family = item.text("family", default=FAMILIES[0])
     if family not in FAMILIES:
         raise InputError(item.at("family"), repr(family), f"one of {', '.join(FAMILIES)}")
-    offloads = read_offloads(item)
+    offloads = read_offloads(item) if "tunnels" in subjects else None
     made = ConfigurationSpec(
         name=item.text("name"),
         about=item.text("about"),
