@@ -27,6 +27,7 @@ from collector.compared import (
 from collector.errors import UsageError
 from collector.samples import Sample, SampleStatus
 from collector.sides import Key, LabMismatchError, Side
+from collector.stats.bounded import REASON, mostly_bounded
 from collector.stats.cells import usable
 from collector.verdict import Outcome, overall
 
@@ -246,6 +247,9 @@ def _unsound(
             return Outcome.INVALID, where
         if statuses:
             return Outcome.INFRASTRUCTURE, where
+    for side, rows in ((base, base_rows), (new, new_rows)):
+        if mostly_bounded(row for row in rows if usable(row)):
+            return Outcome.NOT_ENOUGH_DATA, f"{side.selector.text}: {REASON}"
     return None
 
 

@@ -14,7 +14,7 @@ COMPARISON_SCHEMA = 1
 
 _HEAD = ("test", "configuration", "base", "new", "change", "95 % interval", "p", "outcome")
 _RIGHT = ("base", "new", "change", "95 % interval", "p")
-_PRINTED_UNITS = {"bit/s": ("10^6 bit/s", 1e6), "1/s": ("1/s", 1.0)}
+_PRINTED_UNITS = {"bit/s": ("10^6 bit/s", 1e6), "1/s": ("1/s", 1.0), "%": ("%", 1.0)}
 _JUNIT = {
     Outcome.OK: junit.Outcome.PASSED,
     Outcome.IMPROVEMENT: junit.Outcome.PASSED,
@@ -42,8 +42,9 @@ def render(comparison: Comparison, form: str) -> str:
         f"{comparison.outcome.value}: {comparison.new} against {comparison.base}"
         f" ({comparison.lab}; {comparison.method})"
     )
+    tested = "" if comparison.level is None else f"level {comparison.level:g} over "
     rules = (
-        f"level {comparison.level:g} over {len(comparison.cells)} cells by {comparison.procedure},"
+        f"{tested}{len(comparison.cells)} cells by {comparison.procedure},"
         f" minimum effect {comparison.min_effect_pct:g} %"
     )
     listed = "\n".join(f"{'- ' if form == 'markdown' else '* '}{line}" for line in bullets)

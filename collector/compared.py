@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 PAIRED = "within the blocks of one run"
 UNPAIRED = "between runs that share no block"
 RATIOS = "ratios to each run's own baseline"
+PRINTED = "printed figures, one value each"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +61,9 @@ class Comparison:
 
     base: str
     new: str
-    method: str  # PAIRED, UNPAIRED or RATIOS
+    method: str  # PAIRED, UNPAIRED, RATIOS or PRINTED
     procedure: str
-    level: float
+    level: float | None  # None: nothing was tested
     min_effect_pct: float
     lab: str
     cells: tuple[ComparedCell, ...]

@@ -102,11 +102,17 @@ def _load(selector: Selector, by_kernel: bool) -> Side:
 
 
 def make_side(
-    selector: Selector, run: Run, measured: Iterable[Sample], *, by_kernel: bool = False
+    selector: Selector,
+    run: Run,
+    measured: Iterable[Sample],
+    *,
+    by_kernel: bool = False,
+    summary: MatrixSummary | None = None,
 ) -> Side:
     """The side that ``selector`` means of a run and its samples.
 
-    ``by_kernel``: cells of the two sides may differ in a factor named ``kernel``. Raises
+    ``by_kernel``: cells of the two sides may differ in a factor named ``kernel``. ``summary``
+    spares judging the run anew. Raises
     UsageError for a configuration or kernel that the run does not have.
     """
     samples = complete(run.plan, measured)
@@ -123,8 +129,8 @@ def make_side(
         if selector.kernel not in {None, sample.kernel}:
             continue
         cells.setdefault(_key(sample, selector, by_kernel), []).append(sample)
-    summary = judge(run, samples)
-    return Side(selector, run, summary, {key: tuple(rows) for key, rows in cells.items()})
+    judged = judge(run, samples) if summary is None else summary
+    return Side(selector, run, judged, {key: tuple(rows) for key, rows in cells.items()})
 
 
 def _key(sample: Sample, selector: Selector, by_kernel: bool) -> Key:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from collector.published import Published, Quantity
+from collector.stats.bounded import cell_bounded
 from collector.stats.model import CellSummary, MatrixSummary
 from collector.verdict import Verdict
 
@@ -190,7 +191,7 @@ def _measured(cell: CellSummary, quantity: Quantity) -> Entry:
     if cell.median is None:
         return Entry(text="no result", value=None, footnote=cell.reason)
     return Entry(
-        text=printed_number(cell.median, quantity),
+        text=("≥" if cell_bounded(cell) else "") + printed_number(cell.median, quantity),
         value=cell.median,
         footnote="; ".join(cell_remarks(cell)) or None,
     )
@@ -214,6 +215,8 @@ def cell_remarks(cell: CellSummary) -> tuple[str, ...]:
         )
     if cell.bimodal:
         remarks.append("samples fall into two bands; the median may describe neither")
+    if cell_bounded(cell):
+        remarks.append("the generator was the bottleneck; the device forwards at least this")
     if cell.n_invalid:
         remarks.append(
             f"{cell.n_invalid} of {cell.n + cell.n_invalid} repeats are without a valid result"

@@ -58,6 +58,7 @@ def html_page(report: Report, *, base: str = "") -> str:
         plots=[_plot(report, column, i) for i, column in enumerate(report.figures.columns)],
         samples=_sample_tables(report),
         published=published,
+        sections=report.sections,
         hosts=report.hosts,
         fact_rows=fact_rows(report),
         commands=report.commands,

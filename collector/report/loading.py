@@ -6,14 +6,17 @@ from pathlib import Path
 
 from collector import published, store
 from collector.judged import judge
+from collector.neighbours import compare_neighbours
 from collector.report import evidence
 from collector.report.against_published import compare_published
 from collector.report.applied import applied_table
 from collector.report.figures import from_summary
-from collector.report.model import Report
+from collector.report.kernels import published_section, run_section
+from collector.report.model import Report, Section
 from collector.report.shapes import units_of_matrix
 from collector.runfolder import Run, load_run
 from collector.samples import Sample
+from collector.stats.model import MatrixSummary
 
 
 def load_report(path: str | Path) -> Report:
@@ -43,4 +46,15 @@ def build_report(run: Run, samples: list[Sample], folder: str) -> Report:
         folder=folder.rstrip("/"),
         published=experiment,
         comparison=None if experiment is None else compare_published(summary, experiment),
+        sections=_sections(run, samples, summary, experiment),
     )
+
+
+def _sections(
+    run: Run, samples: list[Sample], summary: MatrixSummary, experiment: published.Published | None
+) -> tuple[Section, ...]:
+    """What this matrix has to say beside its tables."""
+    found = [run_section(compare_neighbours(run, samples, summary))]
+    if experiment is not None:
+        found.append(published_section(experiment))
+    return tuple(section for section in found if section is not None)

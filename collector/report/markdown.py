@@ -71,6 +71,7 @@ def run_markdown(report: Report) -> str:
         notes=summary.notes,
         applied=report.applied,
         published=published,
+        sections=report.sections,
         hosts=shared_and_own(report.hosts),
         hosts_count=len(report.hosts),
         differences=[difference_text(difference) for difference in report.differences],

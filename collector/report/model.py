@@ -46,6 +46,15 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Something that only some matrices have to say: tables, then sentences."""
+
+    title: str
+    tables: tuple[Table, ...]
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A judged run with everything around it. Paths are relative to the run folder."""
 
@@ -61,3 +70,4 @@ class Report:
     folder: str  # as the user named it
     published: Published | None
     comparison: PublishedComparison | None
+    sections: tuple[Section, ...] = ()

@@ -7,7 +7,7 @@ from collector.report import words
 from collector.report.against_published import comparison_text
 from collector.report.evidence import shared_and_own
 from collector.report.figures import from_published
-from collector.report.layout import MOST, Table, columns, paragraph
+from collector.report.layout import MOST, Table, columns, note_lines, paragraph
 from collector.report.model import Difference, Report
 from collector.report.shapes import shape_named, shape_of_matrix
 from collector.report.templating import render
@@ -35,6 +35,10 @@ def run_text(report: Report) -> str:
         if report.applied is None
         else columns([report.applied.head, *report.applied.rows]),
         published=published,
+        sections=[
+            (section.title, [section_table(table) for table in section.tables], section.sentences)
+            for section in report.sections
+        ],
         hosts=shared_and_own(report.hosts),
         hosts_count=len(report.hosts),
         differences=report.differences,
@@ -44,6 +48,12 @@ def run_text(report: Report) -> str:
         files=words.files_sentence(report),
         key_value=key_value,
     )
+
+
+def section_table(table: Table) -> str:
+    """A table with its caption above and its notes below."""
+    parts = [paragraph(table.caption), columns([table.head, *table.rows], align="l" * table.texts)]
+    return "\n\n".join([*parts, *([note_lines(table.notes)] if table.notes else [])])
 
 
 def ratios_text(table: Table) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from collector.published import Citation
 from collector.report.layout import WIDTH, Table
 from collector.report.model import Report
+from collector.stats.bounded import cell_bounded
 from collector.stats.model import CellSummary, MatrixSummary
 from collector.stats.paired import MAX_T
 from collector.verdict import Verdict
@@ -87,6 +88,7 @@ def headline(summary: MatrixSummary) -> tuple[str, ...]:
     if invalid:
         names = ", ".join(f"{cell.configuration} {cell.test}" for cell in invalid)
         sentences.append(f"Invalid, so without a number: {names}.")
+    sentences += bounded_sentences(cells)
     sentences += skipped_sentences(summary)
     widest = max(summary.noise.values(), key=lambda noise: noise.floor, default=None)
     if widest is not None:
@@ -95,6 +97,20 @@ def headline(summary: MatrixSummary) -> tuple[str, ...]:
             f"({widest.test}); nothing below that is called a difference."
         )
     return tuple(sentences)
+
+
+def bounded_sentences(cells: Sequence[CellSummary]) -> list[str]:
+    """Where the generator was the bottleneck of a forwarding rate."""
+    bounded = [cell for cell in cells if cell_bounded(cell)]
+    if not bounded:
+        return []
+    tests = ", ".join(dict.fromkeys(cell.test for cell in bounded))
+    measured = sum(cell.n > 0 for cell in cells)
+    return [
+        f"In {len(bounded)} of {measured} cells ({tests}) the generator was the bottleneck: the "
+        "device forwarded all that was offered, so these numbers are what it forwards at least, "
+        "and nothing compares them."
+    ]
 
 
 def skipped_sentences(summary: MatrixSummary) -> list[str]:

@@ -14,6 +14,7 @@ from collector.errors import UsageError
 from collector.samples import Sample, SampleStatus
 from collector.stats import paired
 from collector.stats.bimodal import is_bimodal
+from collector.stats.bounded import is_bounded
 from collector.stats.model import CellSummary
 from collector.verdict import Verdict
 
@@ -172,6 +173,7 @@ def describe(cell: Cell, ratios: Floats, blocks: int, settings: Settings) -> Cel
         ),
         cpu_local_pct=_median(s.cpu_local_pct for s in cell.samples if usable(s)),
         cpu_remote_pct=_median(s.cpu_remote_pct for s in cell.samples if usable(s)),
+        generator_bound=sum(is_bounded(s) for s in cell.samples if usable(s)),
     )
 
 

@@ -50,6 +50,7 @@ class CellSummary:
     confidence_wanted_pct: float | None  # full width asked for, % of the mean
     cpu_local_pct: float | None  # median over valid samples
     cpu_remote_pct: float | None
+    generator_bound: int = 0  # valid samples of a forwarding rate that the generator bounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import numpy as np
 from collector.errors import UsageError
 from collector.samples import Sample, SampleStatus
 from collector.stats import paired
+from collector.stats.bounded import without_bounded
 from collector.stats.cells import (
     AA_ARM,
     Cell,
@@ -82,6 +83,7 @@ def summarise(
         _judge(summary, cell, procedure, noise, settings)
         for summary, cell in zip(adjusted, cells, strict=True)
     )
+    judged = without_bounded(judged)
     summary = MatrixSummary(
         run_id=rows[0].run_id,
         matrix=rows[0].matrix,

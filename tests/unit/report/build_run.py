@@ -36,6 +36,7 @@ class Made:
     unmet: dict[tuple[str, str], float] = field(default_factory=dict)
     two_bands: set[tuple[str, str]] = field(default_factory=set)
     baselines: dict[str, str] = field(default_factory=dict)
+    bounded: set[tuple[str, str]] = field(default_factory=set)  # by the generator
     cpu: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     blocks: int = 10
     noise: float = 0.01
@@ -111,7 +112,8 @@ def labelled_ipsec(blocks: int = 8) -> Made:
 
 
 def forwarding(blocks: int = 6) -> Made:
-    """Two kernels, three frame sizes, pinned and not."""
+    """Two kernels, three frame sizes, pinned and not; one cell that the generator bounded, and one
+    that became slower."""
     configurations = {
         f"{kernel}{suffix}": {"kernel": kernel, "irq": irq}
         for irq, suffix in (("unpinned", ""), ("pinned", "_pinned"))
@@ -129,9 +131,11 @@ def forwarding(blocks: int = 6) -> Made:
             (name, f"size_{size}"): min(share * (1.4 if c["irq"] == "pinned" else 1.0), 100.0)
             for name, c in configurations.items()
             for size, share in shares.items()
-        },
+        }
+        | {("6.12.27", "size_64"): 18.0},
         blocks=blocks,
         noise=0.001,
+        bounded={("6.12.27", "size_512")},
     )
 
 
@@ -269,6 +273,7 @@ def _samples(made: Made, cells: list[dict[str, Any]]) -> list[Sample]:
                     cpu_remote_pct=cpu[1] if cpu else None,
                     boot_ids=("b1", "b2"),
                     started_at=f"2026-01-01T10:{block:02d}:00Z",
+                    bounded_by="generator" if key in made.bounded else None,
                 )
             )
             sequence += 1
