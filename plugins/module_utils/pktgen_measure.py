@@ -133,6 +133,7 @@ def measure(
             _direction(
                 port,
                 [(sender, reports[sender.name]) for sender in made if sender.port is port],
+                idle_by_cpu(made, reports),
                 (before, after, later),
                 watch_of.get(port.receive_device or ""),
                 counted.get(port.receive_device or "", Counted(None, None, None)),
@@ -145,6 +146,7 @@ def measure(
 def _direction(
     port: Port,
     sent: Sequence[Tuple[Sender, Report]],
+    idle: Mapping[int, float],
     snapshots: Tuple[Mapping[str, Snapshot], Mapping[str, Snapshot], Mapping[str, Snapshot]],
     watch: Optional[Watch],
     counted: Counted,
@@ -161,7 +163,7 @@ def _direction(
         "errors": sum(report.errors for report in reports),
         "elapsed_s": elapsed,
         "offered_fps": sofar / elapsed if elapsed else None,
-        "idle_s": sum(report.idle_us or 0 for report in reports) / 1e6 / len(reports),
+        "idle_s": min(idle[sender.cpu] for sender, _report in sent),
         "received": None,
         "received_by": None,
         "filter": NONE,
@@ -199,6 +201,19 @@ def _direction(
         found["settled"] = before_and_later_agree(after[name], later[name])
         found["far_driver"] = far["driver"]
     return {**found, "counters": counters}
+
+
+def idle_by_cpu(made: Sequence[Sender], reports: Mapping[str, Report]) -> Dict[int, float]:
+    """Seconds that the thread of each CPU waited for a frame's turn.
+
+    A thread waits for the next frame of any of its devices, so only the sum over them means
+    anything.
+    """
+    found: Dict[int, float] = {}
+    for sender in made:
+        waited = (reports[sender.name].idle_us or 0) / 1e6
+        found[sender.cpu] = found.get(sender.cpu, 0.0) + waited
+    return found
 
 
 def far_counters(rx: Mapping[str, int], counted: Counted) -> Dict[str, Optional[int]]:

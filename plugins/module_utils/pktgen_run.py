@@ -184,18 +184,22 @@ class Generator:
             )
         except FileNotFoundError:
             raise HostError("timeout: not installed on this host; coreutils has it") from None
-        try:
-            _tell(starter, b"start\n")
-            began = self._await_start(starter)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                # pktgen's clock is this one (ktime_get).
-                starter.wait(max(0.0, began + limit_s - time.monotonic()))
-        finally:
-            ours = self._end(starter)
+        said = b""
+        with starter:
+            try:
+                _tell(starter, b"start\n")
+                began = self._await_start(starter)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    # pktgen's clock is this one (ktime_get).
+                    starter.wait(max(0.0, began + limit_s - time.monotonic()))
+            finally:
+                ours = self._end(starter)
+            if starter.stderr is not None:
+                said = starter.stderr.read()
         # 124 is how `timeout` says that it had to end the command itself.
         if not ours and starter.returncode not in (0, 124):
-            words = starter.stderr.read().decode(errors="replace").strip() if starter.stderr else ""
-            raise HostError(f"pktgen: start: {words or f'ended with {starter.returncode}'}")
+            words = said.decode(errors="replace").strip() or f"ended with {starter.returncode}"
+            raise HostError(f"pktgen: start: {words}")
 
     def _await_start(self, starter: "subprocess.Popen[bytes]") -> float:
         """The monotonic time of the first frame; now, if the run was too short to be seen."""

@@ -24,6 +24,10 @@ MOST_FRAME_BYTES = 65535
 MOST_NUMBER = 9_999_999_999
 # This delay is the kernel's word for "never".
 FOREVER_NS = 0x7FFFFFFF
+# At full speed a thread that has several devices would serve one of them only, as all are always
+# due. This makes it take turns: it is more than the devices' starts lie apart in a few frames, and
+# less than making two frames takes.
+TURN_NS = 500
 MAGIC = 0xBE9BE955  # begins the payload of every pktgen packet
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _DEVICE = re.compile(r"[^/\s:@]{1,15}")
@@ -256,13 +260,9 @@ def senders(trial: Trial, threads: Sequence[int]) -> Tuple[Sender, ...]:
 
 
 def _delay_ns(trial: Trial, shared: bool) -> int:
-    """Nanoseconds between two calls of the driver by one sender.
-
-    A call hands over a whole burst. At full speed a thread that has several devices would serve
-    the first one only, as they are all always due; one nanosecond makes it take turns.
-    """
+    """Nanoseconds between two calls of the driver by one sender; a call hands over a burst."""
     if trial.rate_fps is None:
-        return 1 if shared else 0
+        return TURN_NS * trial.burst if shared else 0
     delay = round(1e9 * trial.queues * trial.burst / trial.rate_fps)
     if not 1 <= delay <= MOST_NUMBER or delay == FOREVER_NS:
         raise HostError(

@@ -147,12 +147,12 @@ trial:
       description: >-
         One for each of O(ports), in order. C(sent) frames were handed to the driver, C(errors)
         were not taken by it, in C(elapsed_s) from the first start to the last stop, so
-        C(offered_fps). C(idle_s) is the time that the generator waited for a frame's turn; at a
-        set rate, hardly any means that the generator is at its limit. C(received) is what
-        C(received_by) says (C(filter) or C(port)); C(filter) is C(nft), C(packet) or C(none), and
-        C(filter_reason) why no better one. C(settled) says whether frames had ceased to arrive.
-        C(senders) has each queue's thread, C(port_driver) and C(far_driver) those of the drivers'
-        own counters that moved.
+        C(offered_fps). C(idle_s) is the time that the busiest of its threads waited for a frame's
+        turn; at a set rate, hardly any means that the generator is at its limit. C(received) is
+        what C(received_by) says (C(filter) or C(port)); C(filter) is C(nft), C(packet) or C(none),
+        and C(filter_reason) why no better one. C(settled) says whether frames had ceased to
+        arrive. C(senders) has each queue's thread, C(port_driver) and C(far_driver) those of the
+        drivers' own counters that moved.
       type: list
       elements: dict
       contains:
