@@ -37,7 +37,7 @@ def _addresses(topology: Topology, node: str) -> list[tuple[str, str]]:
     return found
 
 
-def _hosts(topology: Topology) -> str:
+def hosts_file(topology: Topology) -> str:
     """/etc/hosts: every node under its name on each test link's address."""
     lines = ["127.0.0.1 localhost", "::1 localhost"]
     for link in topology.links:
@@ -57,7 +57,7 @@ def tar_seed(identity: Identity, topology: Topology) -> bytes:
     )
     files = {
         "etc/hostname": identity.node + "\n",
-        "etc/hosts": _hosts(topology),
+        "etc/hosts": hosts_file(topology),
         "etc/ssh/ssh_host_ed25519_key": identity.host_key,
         "etc/ssh/ssh_host_ed25519_key.pub": identity.host_key_public,
         "root/.ssh/authorized_keys": identity.authorized_key,

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from .errors import LabError
@@ -80,10 +81,12 @@ def load(name: str) -> LabState | None:
 
 
 @contextmanager
-def locked(name: str, patience_s: float = 2.0) -> Iterator[None]:
-    """Hold the lab's lock; LabError (busy) names the holder if it is not free in time."""
-    lab_dir(name).mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = lab_dir(name) / "lock"
+def locked(name: str, patience_s: float = 2.0, folder: Path | None = None) -> Iterator[None]:
+    """Hold the lab's lock, in ``lab_dir`` or in another folder of the lab's own; LabError (busy)
+    names the holder if it is not free in time."""
+    folder = folder or lab_dir(name)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / "lock"
     with path.open("a+") as handle:
         deadline = time.monotonic() + patience_s
         while True:
