@@ -18,6 +18,7 @@ from collector.forwarding import group as forwarding
 from collector.forwarding.spec import KIND
 from collector.harvest import read_samples_from_raw
 from collector.kernel_state.context import LabelError
+from collector.lab_kind import for_kind
 from collector.matrix import Matrix, load_matrix
 from collector.matrix_tunnels import without
 from collector.netperf_command import Path as NetPath
@@ -82,7 +83,7 @@ def open_campaign(
     and the device under test. ``missing`` says of types of tunnel why a host cannot have them, so
     that what needs them is skipped. Returns the run folder and its groups.
     """
-    spec = without(load_matrix(find_matrix(matrix)), missing or {})
+    spec = for_kind(without(load_matrix(find_matrix(matrix)), missing or {}), lab["kind"])
     if resume:
         folder = runs / resume
     else:

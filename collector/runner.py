@@ -65,8 +65,12 @@ def environment(remote: bool = True) -> dict[str, str]:
 
 
 def inventory() -> str:
-    """The inventory: ``CROSSOVER_INVENTORY`` or the embedded lab's."""
-    return os.environ.get("CROSSOVER_INVENTORY", str(ROOT / "inventories" / "qemu"))
+    """The inventory: ``CROSSOVER_INVENTORY`` (from the current folder) or the embedded lab's."""
+    asked = os.environ.get("CROSSOVER_INVENTORY")
+    if not asked:
+        return str(ROOT / "inventories" / "qemu")
+    # Playbooks run in a folder of their own, where a relative path would mean something else.
+    return os.path.abspath(asked) if os.path.exists(asked) else asked
 
 
 def _workers() -> list[Process]:

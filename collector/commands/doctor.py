@@ -14,6 +14,7 @@ from collector.commands.lab import lab_name
 from collector.commands.setup import missing_programs
 from collector.lab import paths, state
 from collector.lab.errors import LabError
+from collector.lab_kind import NETNS, kind_of
 
 LAB_BYTES = 5_000_000_000
 
@@ -78,7 +79,12 @@ def controller_checks() -> Iterator[Check]:
 
 def lab_checks() -> Iterator[Check]:
     """The embedded lab, and each of its nodes from inside."""
+    from collector.runner import inventory
+
     name = lab_name()
+    if kind_of(inventory()) == NETNS:
+        yield from netns_checks(name)
+        return
     found = state.load(name)
     if found is None or not found.running():
         yield Check("lab", f"{name} does not run", True)
@@ -103,3 +109,20 @@ def lab_checks() -> Iterator[Check]:
         if lines:
             mode = lines[0]
             yield Check(f"{node}: SELinux", mode, mode == "Enforcing", "setenforce 1 on the node")
+
+
+def netns_checks(name: str) -> Iterator[Check]:
+    """The lab of network namespaces: whether this machine can hold one, and how it stands."""
+    from collector.commands.lab_netns import status_text
+    from collector.lab.netns import instance
+
+    try:
+        instance.require_machine()
+    except LabError as error:
+        yield Check(
+            "netns lab", str(error), False, "run it as root, with what is missing installed"
+        )
+        return
+    for line in status_text(name).splitlines():
+        what, _, found = line.partition(": ")
+        yield Check(what, found, found != "dead", "crossover lab down, then up")

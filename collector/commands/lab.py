@@ -1,4 +1,4 @@
-"""``crossover lab``: the embedded lab up, down, its status, and a shell on a node."""
+"""``crossover lab``: the lab of the inventory up, down, its status, and a shell on a node."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collector.errors import CrossoverError, UsageError
 from collector.lab import paths, state
 from collector.lab.errors import LabError
+from collector.lab_kind import NETNS, kind_of
 
 DEFAULT_LAB = "default"
 
@@ -42,9 +43,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Do it; raises CrossoverError."""
+    from collector.commands import lab_netns
+    from collector.runner import inventory
+
     if args.name:
         os.environ["CROSSOVER_LAB"] = args.name
     name = lab_name()
+    if kind_of(inventory()) == NETNS:
+        return lab_netns.run(args, name)
     if args.verb == "status":
         print(status_text(name))
         return 0

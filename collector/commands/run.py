@@ -10,6 +10,7 @@ from typing import Any
 
 from collector.campaign import find_matrix, finish, give_up_group, unfinished
 from collector.errors import CrossoverError
+from collector.lab_kind import GUESTS, NETNS, for_kind, kind_of
 from collector.matrix import FORMS, load_matrix
 from collector.plan import check_blocks
 from collector.progress import Progress
@@ -25,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "run",
         help="measure a matrix, prove every cell, print the table",
         description="Measures on the hosts of the inventory (CROSSOVER_INVENTORY, by default the"
-        " embedded lab, which is started).",
+        " embedded lab; a lab is started).",
     )
     parser.add_argument("matrix", help="a name of playbooks/matrices, or a .yml file")
     form = parser.add_mutually_exclusive_group()
@@ -50,7 +51,10 @@ def runs_dir() -> Path:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, then print the report; raises CrossoverError."""
-    load_matrix(find_matrix(args.matrix))  # a bad matrix is told before anything starts
+    from collector.runner import inventory
+
+    # A bad matrix, or one that the lab cannot have, is told before anything starts.
+    for_kind(load_matrix(find_matrix(args.matrix)), kind_of(inventory()))
     variables: dict[str, Any] = {"matrix": args.matrix, "form": args.form}
     if args.matrix.endswith((".yml", ".yaml")):
         variables["matrix"] = os.path.abspath(args.matrix)
@@ -124,8 +128,13 @@ def _measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
 
 
 def lab_variables(inventory: str) -> dict[str, str]:
-    """Start the embedded lab if the inventory is its own; what the plan must know of it."""
-    if not (Path(inventory) / "lab.yml").is_file():
+    """Start the lab if the inventory is one's; what the plan must know of it."""
+    kind = kind_of(inventory)
+    if kind == NETNS:
+        from collector.commands.lab_netns import start
+
+        start()
+    if kind != GUESTS:
         return {}
     from collector.commands.lab import start_lab
 

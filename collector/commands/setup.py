@@ -19,34 +19,40 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the subcommand."""
     parser = subparsers.add_parser("setup", help="install the packages that this machine lacks")
     parser.add_argument("--tests", action="store_true", help="also what the test suite needs")
+    parser.add_argument(
+        "--netns", action="store_true", help="also what a lab of network namespaces needs"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Install what is missing; raises CrossoverError."""
-    ensure_controller(tests=args.tests)
+    ensure_controller(tests=args.tests, netns=args.netns)
     print("this machine has what Crossover needs")
     return 0
 
 
-def missing_programs(tests: bool = False) -> list[str]:
-    """Packages whose program this machine lacks, by the role's own table."""
+def missing_programs(tests: bool = False, netns: bool = False) -> list[str]:
+    """Packages whose program this machine lacks, by the role's own table; each once."""
     from collector.runner import ROOT
 
     table = yaml.safe_load((ROOT / PROGRAMS).read_text(encoding="utf-8"))
     wanted = dict(table["__controller_programs"])
     if tests:
         wanted.update(table["__controller_test_programs"])
+    if netns:
+        wanted.update(table["__controller_netns_programs"])
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    return [package for program, package in wanted.items() if not shutil.which(program, path=path)]
+    missing = (item for program, item in wanted.items() if not shutil.which(program, path=path))
+    return list(dict.fromkeys(missing))
 
 
-def ensure_controller(tests: bool = False) -> None:
+def ensure_controller(tests: bool = False, netns: bool = False) -> None:
     """Run ``controller.yml`` if a program is missing; asks first where there is a terminal.
 
     Raises CrossoverError if the user declines or there is no way to become root.
     """
-    missing = missing_programs(tests)
+    missing = missing_programs(tests, netns)
     if not missing:
         return
     text = ", ".join(missing)
@@ -66,7 +72,8 @@ def ensure_controller(tests: bool = False) -> None:
     from collector.progress import say_step
     from collector.runner import must, run_playbook
 
-    must(run_playbook("controller", {"controller_tests": tests}, say_step), "setup")
-    still = missing_programs(tests)
+    variables = {"controller_tests": tests, "controller_netns": netns}
+    must(run_playbook("controller", variables, say_step), "setup")
+    still = missing_programs(tests, netns)
     if still:
         raise CrossoverError(f"setup: still missing after installation: {', '.join(still)}")

@@ -13,6 +13,7 @@ from collector import stress_log
 from collector.campaign import find_matrix
 from collector.commands.run import lab_variables, runs_dir
 from collector.errors import CrossoverError, UsageError
+from collector.lab_kind import for_stress, kind_of
 from collector.matrix import load_matrix
 from collector.stress import PLAN_FILE, StressPlan, choose, load_stress, stream_tests
 from collector.stress_verdict import Outcome, StressVerdict, judge
@@ -99,7 +100,10 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("stress --stop: wanted --attach RUN with it")
     if args.attach:
         return
+    from collector.runner import inventory
+
     matrix = load_matrix(find_matrix(args.matrix))
+    for_stress(kind_of(inventory()))
     chosen = choose(matrix, args.configuration)
     stream_tests(matrix)
     if args.hours * 60 + args.minutes <= 0:

@@ -56,4 +56,5 @@ class InventoryModule(LabInventory):
             "lab_name": paths.check_name(lab),
             # A host has the programs that the lab was started with; /usr is not its own.
             "bench_host_install": False,
+            "bench_host_labels": False,
         }

@@ -42,6 +42,7 @@ from .cipso_items import (
     shown,
     state_of,
 )
+from .host import shared
 from .management import find_ancestry, plain_address, refused_contexts
 from .netlabel_plan import Argv, plan
 
@@ -94,6 +95,11 @@ def prepare(parameters: Mapping[str, Any], host: Host) -> Change:
     """
     waited = guard.settle(host.guards)
     present_wanted = parameters["state"] == "present"
+    reason = shared.refusal("NetLabel's maps")
+    if reason is not None:
+        if present_wanted:
+            raise CipsoError(reason)
+        return Change({}, {}, "", "", (), {}, (), waited, False, False)
     declared, sysctls = read_declaration(parameters if present_wanted else {})
     record_text, record = read_record(host.record)
     exclusive = bool(parameters["exclusive"])

@@ -4,7 +4,8 @@
 A module that can cut its own management connection arms the guard, makes its change, and returns
 the token. The controller disarms over a new connection; when none comes, the host undoes the
 change by itself. The rollback is a timer of systemd, so neither the death of the connection nor
-that of the controller stops it, and it needs no network.
+that of the controller stops it, and it needs no network. On a host without systemd a process in a
+session of its own sleeps in the timer's place.
 
 A guard is a folder under :data:`GUARD_FOLDER` (in memory, readable by root only):
 
@@ -15,6 +16,7 @@ A guard is a folder under :data:`GUARD_FOLDER` (in memory, readable by root only
 - ``claimed``: a folder that whoever acts first makes, so that disarming and firing exclude
   each other;
 - ``busy``: the number of the process that makes the change, while it does;
+- ``sleeper``: the number of the process that stands for the timer, without systemd;
 - ``fired``: there once the rollback is complete; ``failures``: what it could not undo.
 
 A change that is slower than its guard must not go on behind the rollback's back. So a module
@@ -161,10 +163,12 @@ def arm(
 
     Raises :class:`GuardError`, and then nothing is armed.
     """
+    if not systemd.is_dir():
+        return _arm_sleeper(token, timeout, operations, folder)
     runner = shutil.which("systemd-run", path=SEARCH)
-    if runner is None or not systemd.is_dir():
+    if runner is None:
         raise GuardError(
-            "guard: this host has no running systemd with systemd-run; wanted one, because the "
+            "guard: this host runs systemd and has no systemd-run; wanted it, because the "
             "rollback must outlive the connection"
         )
     armed = prepare(token, timeout, operations, folder)
@@ -196,6 +200,25 @@ def arm(
     if complaint is not None:
         forget(armed)
         raise GuardError(f"guard: systemd-run could not start {armed.unit}.timer: {complaint}")
+    return armed
+
+
+def _arm_sleeper(token: str, timeout: int, operations: Sequence[Operation], folder: Path) -> Armed:
+    """The timer of a host without systemd: nothing there ends processes with their session."""
+    armed = prepare(token, timeout, operations, folder)
+    argv = ["/bin/sh", "-c", f'sleep {timeout}; exec /bin/sh "$0" rollback', armed.script]
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+        (os.POSIX_SPAWN_DUP2, 0, 1),
+        (os.POSIX_SPAWN_DUP2, 0, 2),
+    ]
+    variables = {"PATH": SEARCH, "LC_ALL": "C"}
+    try:
+        pid = os.posix_spawn("/bin/sh", argv, variables, file_actions=actions, setsid=True)
+    except OSError as error:
+        forget(armed)
+        raise GuardError(f"guard: the rollback's process does not start: {error}") from error
+    (Path(armed.script).parent / "sleeper").write_text(f"{pid}\n")
     return armed
 
 

@@ -89,6 +89,15 @@ undo() {{
 {body}
 }}
 
+stop_timer() {{
+    if [ -e "$folder/sleeper" ]; then
+        # A session of its own, so a group; it sleeps still, for it has not claimed.
+        kill -TERM "-$(cat "$folder/sleeper")"
+    else
+        systemctl stop "$unit.timer"
+    fi
+}}
+
 report() {{
     if [ ! -e "$folder/claimed" ]; then
         echo armed
@@ -115,7 +124,7 @@ rollback)
     ;;
 disarm)
     if mkdir "$folder/claimed" 2>/dev/null; then
-        if systemctl stop "$unit.timer"; then
+        if stop_timer; then
             rm -rf "$folder"
             echo disarmed
         else
@@ -131,7 +140,8 @@ collect)
     ;;
 forget)
     if [ -e "$folder/fired" ]; then
-        systemctl stop "$unit.timer" 2>/dev/null
+        # A sleeper that is left finds no script when it wakes.
+        [ -e "$folder/sleeper" ] || systemctl stop "$unit.timer" 2>/dev/null
         rm -rf "$folder"
     fi
     ;;

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import audit, guard, ike_config, ipsec_host
-from .host import record
+from .host import record, shared
 from .host.errors import HostError
 from .ike_daemons import DAEMONS, UNIT, Daemon, unit_runs
 from .ipsec_build import make_policies, own_end
@@ -108,6 +108,9 @@ def prepare(parameters: Mapping[str, Any]) -> Change:
             (), (), None, keying, "", known, "", False, known is not None or unit_runs(),
             tuple(waited),
         )  # fmt: skip
+    reason = shared.refusal(f"keying {keying} (an IKE daemon's files)")
+    if reason is not None:
+        raise IpsecError(reason)
     ike_config.check(connections, keying)
     for item in connections:
         if item.label is not None and item.label != context:

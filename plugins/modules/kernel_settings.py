@@ -100,6 +100,7 @@ def _apply(module):
     current = kernel_settings.current([*recorded, *declared])
     kernel_settings.require(current, declared)
     plan = settings.plan(current, declared, recorded)
+    kernel_settings.require_own(plan)
     record_after = plan.record
     if not module.check_mode:
         record_after = kernel_settings.apply(plan, recorded, path, run)

@@ -27,7 +27,8 @@ options:
     choices: [up, down]
     default: up
   topology:
-    description: The topology, as in C(files/topologies) of the role C(lab_qemu). Required for C(up).
+    description: >-
+      The topology, as in C(files/topologies) of the role C(lab_qemu). Required for C(up).
     type: dict
   programs:
     description: Programs that the hosts need, each with the Debian package that brings it.

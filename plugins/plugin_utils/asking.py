@@ -27,6 +27,8 @@ SSH_OPTIONS = (
     "password",
 )
 
+# Connections without a network, which no configuration of a host can cut.
+ON_THIS_MACHINE = ("local", "crossover.lab.netns")
 # Runs a command (argv) on the host over a new connection within some seconds.
 Ask = Callable[[list[str], float], Answer]
 
@@ -40,7 +42,7 @@ class AskingAction(ActionBase):  # type: ignore[misc]
     def _way(self) -> Ask:
         """How this host is asked: over a new ssh connection, or directly if it is this machine."""
         transport = self._connection.transport
-        if transport == "local":
+        if transport in ON_THIS_MACHINE:
             return self._ask_locally
         if transport != "ssh":
             raise RouteError(

@@ -157,7 +157,7 @@ class Answers:
 
 
 def test_nothing_is_installed_against_the_users_word(monkeypatch, capsys):
-    monkeypatch.setattr(setup, "missing_programs", lambda tests=False: ["uidmap"])
+    monkeypatch.setattr(setup, "missing_programs", lambda tests=False, netns=False: ["uidmap"])
     monkeypatch.setattr("sys.stdin", Answers())
     monkeypatch.setattr("builtins.input", lambda prompt: "n")
     assert cli.main(["setup"]) == 1
@@ -168,7 +168,7 @@ def test_nothing_is_installed_against_the_users_word(monkeypatch, capsys):
 
 
 def test_without_root_and_sudo_the_command_for_root_is_told(monkeypatch, capsys):
-    monkeypatch.setattr(setup, "missing_programs", lambda tests=False: ["uidmap"])
+    monkeypatch.setattr(setup, "missing_programs", lambda tests=False, netns=False: ["uidmap"])
     monkeypatch.setattr(setup.os, "getuid", lambda: 1000)
     monkeypatch.setattr(setup.shutil, "which", lambda name, path=None: None)
     assert cli.main(["setup"]) == 1
@@ -178,7 +178,7 @@ def test_without_root_and_sudo_the_command_for_root_is_told(monkeypatch, capsys)
 
 
 def test_setup_on_a_machine_that_has_all_does_nothing(monkeypatch, capsys):
-    monkeypatch.setattr(setup, "missing_programs", lambda tests=False: [])
+    monkeypatch.setattr(setup, "missing_programs", lambda tests=False, netns=False: [])
     assert cli.main(["setup"]) == 0
     assert capsys.readouterr().out == "this machine has what Crossover needs\n"
 

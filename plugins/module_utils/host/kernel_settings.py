@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from . import kmod, record, sysctl
+from . import kmod, record, shared, sysctl
 from .errors import HostError
 from .run import Run
 from .settings import Change, Plan, undo
@@ -58,6 +58,17 @@ def require(present: Mapping[str, Optional[str]], declared: Mapping[str, str]) -
     for key in declared:
         if present[key] is None and not coming:
             raise sysctl.missing(key)
+
+
+def require_own(plan: Plan) -> None:
+    """HostError for a change of the whole machine on a host that is only a part of one."""
+    for change in plan.changes:
+        key = change.key
+        # Parameters of the network are a namespace's own; the kernel hides those that are not.
+        own = not key.startswith(MODULE) and key.replace("/", ".").startswith("net.")
+        reason = None if own else shared.refusal(key)
+        if reason is not None:
+            raise HostError(reason)
 
 
 def set_one(key: str, value: str, run: Run) -> None:

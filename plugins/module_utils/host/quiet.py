@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import cpufreq, ethtool, irq, kmod, units
+from . import cpufreq, ethtool, irq, kmod, shared, units
 from .errors import HostError
 from .run import Run
 from .settings import Change
@@ -34,6 +34,7 @@ IRQBALANCE = "irqbalance.service"
 
 def declare(params: Mapping[str, Any]) -> Dict[str, str]:
     """Settings by key from the module's parameters. HostError on what this host cannot have."""
+    _refuse_shared(params)
     declared: Dict[str, str] = {}
     for name in params["units_stopped"]:
         declared[f"unit {name}"] = units.INACTIVE
@@ -59,6 +60,16 @@ def declare(params: Mapping[str, Any]) -> Dict[str, str]:
             )
         declared["boost"] = "on" if params["boost"] else "off"
     return declared
+
+
+def _refuse_shared(params: Mapping[str, Any]) -> None:
+    """HostError for a setting of the whole machine on a host that is only a part of one."""
+    wished = [key for key in ("governor", "units_stopped", "modules_absent") if params[key]]
+    wished += ["boost"] if params["boost"] is not None else []
+    wished += [f"irq_cpus of {item['name']}" for item in params["devices"] if item["irq_cpus"]]
+    reason = shared.refusal(wished[0]) if wished else None
+    if reason is not None:
+        raise HostError(reason)
 
 
 def _device(device: Mapping[str, Any]) -> Dict[str, str]:
@@ -100,7 +111,9 @@ def current(keys: Iterable[str], run: Run) -> Dict[str, Optional[str]]:
             state = states.get(words[0], units.MISSING)
             found[key] = units.INACTIVE if state == units.MISSING else state
         elif kind == "mask":
-            found[key] = MASKED if units.masked(words[0]) else NOT_MASKED
+            # Where systemd does not run, nothing starts a unit either.
+            quiet = not units.RUNNING.is_dir() or units.masked(words[0])
+            found[key] = MASKED if quiet else NOT_MASKED
         elif kind == "module":
             state = kmod.state(words[0])
             found[key] = kmod.UNLOADED if state == kmod.UNLOADED else kmod.LOADED

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import stat
 import subprocess
 import time
@@ -17,6 +19,7 @@ from ansible_collections.crossover.lab.plugins.module_utils.guard import (
     RemoveFile,
     WriteFile,
 )
+from ansible_collections.crossover.lab.plugins.module_utils.host import process
 
 TOKEN = "0123456789ab"
 
@@ -71,22 +74,50 @@ def test_arming_starts_an_exact_timer_and_keeps_the_script_for_root(tmp_path, ho
     }
 
 
-def test_a_host_without_systemd_run_is_refused_before_anything_is_written(
+def test_systemd_without_systemd_run_is_refused_before_anything_is_written(
     tmp_path, home, monkeypatch
 ):
     monkeypatch.setattr(guard, "SEARCH", str(tmp_path / "empty"))
     with pytest.raises(GuardError) as error:
         arm(tmp_path, home)
     assert str(error.value) == (
-        "guard: this host has no running systemd with systemd-run; wanted one, because the "
+        "guard: this host runs systemd and has no systemd-run; wanted it, because the "
         "rollback must outlive the connection"
     )
     assert not home.exists()
 
 
-def test_systemd_run_without_a_running_systemd_is_refused(tmp_path, home, tools):
-    with pytest.raises(GuardError, match="no running systemd"):
-        guard.arm(TOKEN, 30, (), folder=home, systemd=tmp_path / "absent")
+def sleeper(armed):
+    """The process that stands for the timer, and whether it is there still."""
+    pid = int((Path(armed.script).parent / "sleeper").read_text())
+    return pid, process.stat(pid)
+
+
+def test_without_systemd_a_process_of_its_own_session_undoes_the_change(tmp_path, home):
+    gone = tmp_path / "gone"
+    gone.touch()
+    operations = [RemoveFile(str(gone))]
+    armed = guard.arm(TOKEN, 3, operations, folder=home, systemd=tmp_path / "absent")
+    pid, found = sleeper(armed)
+    assert found is not None
+    assert (found.session, found.group) == (pid, pid)
+    deadline = time.monotonic() + 60
+    while not (Path(armed.script).parent / "fired").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not gone.exists()
+    assert run(armed, "disarm").stdout == "rolled back\n"
+    run(armed, "forget")
+    assert not Path(armed.script).parent.exists()
+    os.waitpid(pid, 0)
+
+
+def test_disarming_ends_the_process_that_stands_for_the_timer(tmp_path, home):
+    armed = guard.arm(TOKEN, 3600, (), folder=home, systemd=tmp_path / "absent")
+    pid, _found = sleeper(armed)
+    assert run(armed, "disarm").stdout == "disarmed\n"
+    _pid, status = os.waitpid(pid, 0)
+    assert os.WTERMSIG(status) == signal.SIGTERM
+    assert list(home.iterdir()) == []
 
 
 def test_a_timer_that_does_not_start_leaves_nothing_armed(tmp_path, home, tools):

@@ -29,7 +29,9 @@ def main() -> int:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode:
             said = (done.stderr or done.stdout).decode(errors="replace").strip()
-            return _answer({"error": f"{' '.join(argv)}: {said or f'ended with {done.returncode}'}"})
+            return _answer(
+                {"error": f"{' '.join(argv)}: {said or f'ended with {done.returncode}'}"}
+            )
     with open(order["mark"]["path"], "w", encoding="utf-8") as handle:
         handle.write(order["mark"]["text"])
     _answer({"pid": pid})

@@ -66,9 +66,9 @@ def up(wish: Wish) -> tuple[bool, NetnsState]:
     with locked(wish.name, folder=folder(wish.name)):
         found = load(wish.name)
         tools = str(wish.tools or "")
-        if found is not None and found.running():
-            if found.topology == wish.topology and found.tools == tools:
-                return False, found
+        same = found is not None and (found.topology, found.tools) == (wish.topology, tools)
+        if found is not None and same and found.running():
+            return False, found
         _end(found)
         began = time.monotonic()
         made = NetnsState(wish.name, wish.topology, tools)

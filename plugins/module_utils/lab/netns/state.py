@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..errors import LabError
 from ..paths import check_name
 from ..process import Process
 
@@ -44,12 +45,15 @@ def folder(name: str) -> Path:
 
 
 def load(name: str) -> NetnsState | None:
-    """The lab's state, None if there is no such lab (or an unreadable file, of another version)."""
+    """The lab's state, None if there is no such lab (a file of another version counts as none).
+    LabError for whoever may not look at it."""
     try:
         data = json.loads((folder(name) / "lab.json").read_text())
         if data.pop("schema") != SCHEMA:
             return None
         nodes = {key: Process(**value) for key, value in data.pop("nodes").items()}
         return NetnsState(nodes=nodes, **data)
-    except (FileNotFoundError, PermissionError, ValueError, KeyError, TypeError, AttributeError):
+    except PermissionError:
+        raise LabError(f"lab {name}: it is the superuser's; wanted root to look at it") from None
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return None

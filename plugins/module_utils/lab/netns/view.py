@@ -86,25 +86,29 @@ def mounts(
     ``exists`` names what there is of ``READ_ONLY`` and ``MACHINE_RECORDS``.
     """
     there = set(exists)
-    steps = [["mount", "--bind", str(hosts), "/etc/hosts"]]
+    steps = [["mount", "-n", "--bind", str(hosts), "/etc/hosts"]]
+    steps.append(["mount", "-n", "-o", "remount,bind,ro", "/etc/hosts"])
     if tools is not None:
         # Without an upper layer an overlay is read-only; /usr then has the tools and their
         # libraries where programs look for them.
         layers = f"lowerdir={tools}/usr:/usr"
-        steps.append(["mount", "-t", "overlay", "-o", layers, "crossover-tools", "/usr"])
+        steps.append(["mount", "-n", "-t", "overlay", "-o", layers, "crossover-tools", "/usr"])
     for point in dict.fromkeys(writable_mounts(mountinfo)):
-        steps.append(["mount", "-o", "remount,bind,ro", point])
+        steps.append(["mount", "-n", "-o", "remount,bind,ro", point])
     for point, mode in OWN.items():
-        steps.append(["mount", "-t", "tmpfs", "-o", f"mode={mode}", "crossover-lab", point])
+        steps.append(["mount", "-n", "-t", "tmpfs", "-o", f"mode={mode}", "crossover-lab", point])
     if MACHINE_RECORDS in there:
-        steps.append(["mount", "-t", "tmpfs", "crossover-lab", MACHINE_RECORDS])
-    steps.append(["mount", "-t", "proc", "proc", "/proc"])
-    steps.append(["mount", "-t", "sysfs", "sysfs", "/sys"])
+        steps.append(["mount", "-n", "-t", "tmpfs", "crossover-lab", MACHINE_RECORDS])
+    steps.append(["mount", "-n", "-t", "proc", "proc", "/proc"])
+    steps.append(["mount", "-n", "-t", "sysfs", "sysfs", "/sys"])
     for path in READ_ONLY:
         if path in there:
-            steps += [["mount", "--bind", path, path], ["mount", "-o", "remount,bind,ro", path]]
-    steps.append(["mount", "--bind", WRITABLE, WRITABLE])
-    steps.append(["mount", "-o", "remount,bind,rw", WRITABLE])
+            steps += [
+                ["mount", "-n", "--bind", path, path],
+                ["mount", "-n", "-o", "remount,bind,ro", path],
+            ]
+    steps.append(["mount", "-n", "--bind", WRITABLE, WRITABLE])
+    steps.append(["mount", "-n", "-o", "remount,bind,rw", WRITABLE])
     steps.append(["ip", "link", "set", "dev", "lo", "up"])
     return steps
 

@@ -1,0 +1,79 @@
+"""Which kind of lab an inventory means, and what that kind cannot do.
+
+The kinds are those of a plan: ``guests``, ``netns``, and ``hardware`` for hosts of the user's own.
+What a kind cannot do is told before anything starts: a configuration is skipped with the reason,
+a matrix whose baseline is such a one is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+
+from collector.errors import UsageError
+from collector.matrix import ConfigurationSpec, Matrix
+
+LAB_FILE = "lab.yml"
+GUESTS, NETNS, HARDWARE = "guests", "netns", "hardware"
+_PLUGINS = {"crossover.lab.qemu_lab": GUESTS, "crossover.lab.netns_lab": NETNS}
+_INSTEAD = "use the guests of inventories/qemu or real machines"
+
+
+def kind_of(inventory: str) -> str:
+    """The kind of lab of an inventory's folder, by the plugin that its ``lab.yml`` names."""
+    try:
+        document = yaml.safe_load((Path(inventory) / LAB_FILE).read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError):
+        return HARDWARE  # the inventory of somebody's own hosts; Ansible tells what is wrong in it
+    plugin = document.get("plugin") if isinstance(document, dict) else None
+    return _PLUGINS.get(str(plugin), HARDWARE)
+
+
+def cannot(kind: str, item: ConfigurationSpec) -> str | None:
+    """Why a lab of this kind cannot have a configuration, None if it can."""
+    if kind != NETNS:
+        return None
+    if "cipso" in item.subjects:
+        return (
+            "NetLabel's maps are one for the whole kernel, and hosts of a netns lab share this"
+            f" machine's; {_INSTEAD}"
+        )
+    if item.label is not None:
+        return (
+            f"label {item.label}: hosts of a netns lab share this machine's kernel and have no"
+            f" SELinux policy of their own; {_INSTEAD}"
+        )
+    ipsec = item.subjects.get("ipsec")
+    if isinstance(ipsec, dict) and ipsec.get("keying", "manual") != "manual":
+        return (
+            f"keying {ipsec['keying']}: an IKE daemon's files are the machine's own, which hosts of"
+            f" a netns lab share; {_INSTEAD}, or keying manual"
+        )
+    return None
+
+
+def for_stress(kind: str) -> None:
+    """Raises UsageError where streams cannot outlive the connection that starts them."""
+    if kind == NETNS:
+        raise UsageError(
+            "stress: systemd keeps the streams of a stress run alive, and hosts of a netns lab run"
+            f" none; {_INSTEAD}"
+        )
+
+
+def for_kind(matrix: Matrix, kind: str) -> Matrix:
+    """The matrix with what this kind of lab cannot do marked as skipped. Raises UsageError when
+    that is its baseline, without which nothing can be compared."""
+    configurations = tuple(
+        item if item.skip is not None else replace(item, skip=cannot(kind, item))
+        for item in matrix.configurations
+    )
+    for item in configurations:
+        if item.name == matrix.baseline and item.skip is not None:
+            raise UsageError(
+                f"matrix {matrix.name}: its baseline {item.name} cannot be had in a {kind} lab:"
+                f" {item.skip}"
+            )
+    return replace(matrix, configurations=configurations)
