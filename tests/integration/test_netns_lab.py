@@ -11,13 +11,14 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from collector.commands.lab_netns import status_text
+from collector.lab.errors import LabError
 from collector.lab.netns import init, instance, state, view
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -259,6 +260,7 @@ def _has(path: Path, words: bytes) -> bool:
 STARTER = """\
 import os, sys, signal
 from pathlib import Path
+from collector.lab.errors import LabError
 from collector.lab.netns import init, instance
 import yaml
 topology = yaml.safe_load(Path(sys.argv[2]).read_text())
@@ -274,6 +276,18 @@ else:
     instance._connect = connect
 instance.up(instance.Wish(sys.argv[1], topology, None, Path(init.__file__).read_text()))
 """
+
+
+def test_a_host_whose_view_cannot_be_made_is_told_and_leaves_no_lab(tmp_path):
+    name = f"fail-{os.getpid()}"
+    broken = replace(wish(name, "pair"), tools=tmp_path / "absent")
+    with pytest.raises(LabError, match=f"^lab {name}: client does not start: mount .*absent"):
+        instance.up(broken)
+    deadline = time.monotonic() + 30
+    while hosts_of(name) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert hosts_of(name) == []
+    assert status_text(name) == f"lab {name}: does not run"
 
 
 @pytest.mark.parametrize("moment", ["hosts", "linked"])

@@ -27,6 +27,7 @@ PROGRAMS = {
     "mount": "mount",
     "nsenter": "util-linux",
     "setpriv": "util-linux",
+    "setsid": "util-linux",
     "unshare": "util-linux",
 }
 COMMAND_LIMIT_S = 60.0
@@ -131,7 +132,7 @@ def _hosts(wish: Wish, topology: Topology) -> Iterator[tuple[dict[str, Process],
 
 
 def _start(program: Path, listen: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    child = subprocess.Popen(
         view.start(program, "/usr/bin/python3"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -140,8 +141,9 @@ def _start(program: Path, listen: int) -> subprocess.Popen[str]:
         env={**view.ENVIRONMENT, "LC_ALL": "C"},
         cwd="/",
         pass_fds=(listen,),
-        start_new_session=True,
     )
+    child.wait(COMMAND_LIMIT_S)  # it only hands its descriptors on
+    return child
 
 
 def _arrived(
@@ -167,8 +169,7 @@ def _arrived(
         child.stdin.flush()
         answer = json.loads(child.stdout.readline())
     except (OSError, ValueError):
-        child.wait(COMMAND_LIMIT_S)
-        said = child.stderr.read().strip() or f"it ended with {child.returncode}"
+        said = child.stderr.read().strip() or "it ended without a word"
         raise LabError(f"lab {wish.name}: {node} does not start: {said}") from None
     process = identify(int(answer["pid"])) if "pid" in answer else None
     if process is None:

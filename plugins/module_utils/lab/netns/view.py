@@ -59,7 +59,15 @@ def entry(pid: int, command: Iterable[str]) -> list[str]:
 
 def start(program: Path, python: str) -> list[str]:
     """The argv that starts a host's first process in new namespaces."""
-    argv = ["unshare", *(f"--{name}" for name in NAMESPACES), "--propagation=private", "--fork"]
+    # A session of its own, and nobody's child: the host outlives whoever starts it.
+    argv = [
+        "setsid",
+        "--fork",
+        "unshare",
+        *(f"--{name}" for name in NAMESPACES),
+        "--propagation=private",
+        "--fork",
+    ]
     # -I -S: nothing of the machine's Python but its standard library.
     return [*argv, "--", python, "-I", "-S", str(program)]
 
