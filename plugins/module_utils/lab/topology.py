@@ -27,6 +27,8 @@ from typing import Any
 from .errors import LabError
 
 MANAGEMENT_DEVICE = "eth0"
+# Links of the lab carry no speed; shares of line rate need one, so one is declared.
+DECLARED_SPEED_MBPS = 1000
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Topology:
             if link.purpose != "test":
                 continue
             peer = link.peer(node)
-            found = {
+            found: dict[str, Any] = {
                 "name": link.name,
                 "device": end.device,
                 "ipv4": end.ipv4,
@@ -83,6 +85,7 @@ class Topology:
                 "peer": peer.node,
                 "peer_ipv4": peer.ipv4,
                 "peer_ipv6": peer.ipv6,
+                "speed_mbps": DECLARED_SPEED_MBPS,
             }
             if lab is not None:
                 found["mac"] = mac_address(lab, node, end.device)

@@ -61,6 +61,7 @@ def test_the_inventory_sees_test_links_from_each_end_and_the_control_address():
             "peer_mac": mac_address("lab", "client", "eth1"),
             "peer_ipv4": "198.18.0.1/24",
             "peer_ipv6": "2001:db8:18::1/64",
+            "speed_mbps": 1000,
         }
     ]
 
