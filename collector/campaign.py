@@ -22,7 +22,7 @@ from collector.lab_kind import for_kind
 from collector.matrix import Matrix, load_matrix
 from collector.matrix_tunnels import without
 from collector.netperf_command import Path as NetPath
-from collector.netperf_command import argv, timeout_s
+from collector.netperf_command import command, sampling
 from collector.placeholders import addresses, resolve
 from collector.plan import Group, groups_of, make_plan
 from collector.record import new_run_folder, record_failure, record_group, write_json
@@ -182,14 +182,9 @@ def describe_group(
         "expected_mss": proof.expected_mss(subjects, mtu),
         "warm_up_s": float(next(iter(cells.values()))["warm_up_s"]),
         "settings": {cell: cells[cell] for cell in group.cells},
-        "commands": [
-            {
-                "cell_id": cell,
-                "argv": argv(cells[cell], path, payload),
-                "timeout": timeout_s(cells[cell]),
-            }
-            for cell in group.cells
-        ],
+        "commands": [command(cell, cells[cell], path, payload) for cell in group.cells],
+        "sampling": sampling([cells[cell] for cell in group.cells]),
+        "sessions": max(cells[cell].get("sessions") or 1 for cell in group.cells),
     }
 
 

@@ -6,9 +6,12 @@ so every key asked for must come back (netperf manual, "Omni Output Selectors").
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from collector.matrix_tests import FIT, STREAMS
 
 # Means over the iterations of a test, then quantities of its last iteration only.
 SELECTORS = (
@@ -29,6 +32,15 @@ SELECTORS = (
     "LOCAL_NODELAY,REMOTE_NODELAY,LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL"
 )
 SECONDS_OF_GRACE = 30
+# Sessions run before and after the window that they share: until all have found their rate, and
+# until the first of them has ended.
+SETTLE_S, TAIL_S = 0.5, 0.5
+# Interim results in a window, at least and (so that output stays small) at the most.
+INTERIMS = 20
+SHORTEST_INTERIM_S, LONGEST_INTERIM_S = 0.1, 2.0
+# A process that starts beside many others waits for its turn.
+SECONDS_A_SESSION = 0.2
+STREAM_UNIT = ("-f", "k")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +56,15 @@ class Path:
 def argv(settings: Mapping[str, Any], path: Path, payload_bytes: int) -> list[str]:
     """The netperf command line of a test. ``payload_bytes`` is what ``"fit"`` means here."""
     command = ["netperf", "-H", path.control, "-p", str(path.port), "-t", settings["netperf"]]
-    command += ["-l", str(settings["duration_s"]), "-c", "-C", "-j", "-P", "0"]
+    command += ["-l", str(length_s(settings)), "-c", "-C", "-j", "-P", "0"]
     confidence = settings["confidence"]
-    if confidence is not None:
+    if settings.get("sessions"):
+        # Below zero: look at the clock after every send, so that a slow session keeps to it.
+        command += ["-D", f"-{interim_s(settings):g}"]
+        if settings["netperf"] in STREAMS:
+            # Two decimals of 10^6 bits a second are too few for one of many slow sessions.
+            command += STREAM_UNIT
+    elif confidence is not None:
         command += ["-i", f"{confidence['max_iterations']},{confidence['min_iterations']}"]
         command += ["-I", f"{confidence['level_pct']},{confidence['width_pct']:g}"]
     return [*command, "--", *data_options(settings, path, payload_bytes), "-k", SELECTORS]
@@ -60,10 +78,11 @@ def data_options(settings: Mapping[str, Any], path: Path, payload_bytes: int) ->
         command += ["-R", "1"]  # netperf forbids routing of UDP_STREAM unless told otherwise
     message = settings["message_bytes"]
     if message is not None:
-        size = payload_bytes if message == "fit" else message
+        size = payload_bytes if message == FIT else message
         command += ["-m", str(size)]
     if settings["request_bytes"] is not None or settings["response_bytes"] is not None:
-        command += ["-r", f"{settings['request_bytes'] or 1},{settings['response_bytes'] or 1}"]
+        request = payload_bytes if settings["request_bytes"] == FIT else settings["request_bytes"]
+        command += ["-r", f"{request or 1},{settings['response_bytes'] or 1}"]
     if settings["local_socket_bytes"] is not None:
         command += ["-s", str(settings["local_socket_bytes"])]
     if settings["remote_socket_bytes"] is not None:
@@ -71,8 +90,50 @@ def data_options(settings: Mapping[str, Any], path: Path, payload_bytes: int) ->
     return command
 
 
+def length_s(settings: Mapping[str, Any]) -> int:
+    """How long one netperf runs, seconds: the duration, for sessions what is around it besides."""
+    duration = int(settings["duration_s"])
+    if not settings.get("sessions"):
+        return duration
+    return math.ceil(settings["start_s"] + SETTLE_S + duration + TAIL_S)
+
+
+def interim_s(settings: Mapping[str, Any]) -> float:
+    """Seconds between two interim results of a session, and between two samples of the CPU."""
+    wanted = settings["duration_s"] / INTERIMS
+    return round(min(max(wanted, SHORTEST_INTERIM_S), LONGEST_INTERIM_S), 2)
+
+
 def timeout_s(settings: Mapping[str, Any]) -> float:
     """When a netperf counts as hanging: half as long again as its longest run, and a grace."""
-    confidence = settings["confidence"]
+    sessions = settings.get("sessions") or 0
+    confidence = None if sessions else settings["confidence"]
     iterations = confidence["max_iterations"] if confidence else 1
-    return float(settings["duration_s"]) * iterations * 1.5 + SECONDS_OF_GRACE
+    grace = SECONDS_OF_GRACE + SECONDS_A_SESSION * sessions
+    return float(length_s(settings)) * iterations * 1.5 + grace
+
+
+def command(
+    cell_id: str, settings: Mapping[str, Any], path: Path, payload_bytes: int
+) -> dict[str, Any]:
+    """A cell's entry for the module ``bench_measure``."""
+    made: dict[str, Any] = {
+        "cell_id": cell_id,
+        "argv": argv(settings, path, payload_bytes),
+        "timeout": timeout_s(settings),
+    }
+    if settings.get("sessions"):
+        made["sessions"] = settings["sessions"]
+        made["window"] = {"settle_s": SETTLE_S, "wanted_s": float(settings["duration_s"])}
+    return made
+
+
+def sampling(settings: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
+    """How the hosts sample their CPUs while the tests of a group run; None if none wants it."""
+    windowed = [one for one in settings if one.get("sessions")]
+    if not windowed:
+        return None
+    return {
+        "period_s": min(interim_s(one) for one in windowed),
+        "lifetime_s": sum(timeout_s(one) for one in settings) + SECONDS_OF_GRACE,
+    }

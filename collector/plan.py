@@ -19,6 +19,7 @@ from collector.errors import UsageError
 from collector.forwarding.spec import ForwardingSpec
 from collector.matrix import ConfigurationSpec, Form, Matrix
 from collector.matrix_tests import AnyTest
+from collector.netperf_command import length_s
 from collector.runfolder import Plan, Slot
 
 PLAN_SCHEMA = 1
@@ -63,8 +64,10 @@ def _estimate_test_s(test: AnyTest, form: Form) -> float:
     """Seconds that one cell of the test measures, at least."""
     if isinstance(test, ForwardingSpec):
         return test.estimate_s(form.duration_s)
-    iterations = form.confidence.min_iterations if form.confidence else 1
-    return form.duration_s * iterations
+    # Sessions are run once, whatever the form asks of a netperf by itself.
+    once = form.confidence is None or test.sessions is not None
+    iterations = 1 if once or form.confidence is None else form.confidence.min_iterations
+    return float(length_s(_test(test, form)["settings"]) * iterations)
 
 
 def blocks_within(matrix: Matrix, form: Form, seconds: float) -> int:
@@ -165,13 +168,14 @@ def _test(test: AnyTest, form: Form) -> dict[str, Any]:
             "settings": test.settings(form.duration_s, form.warm_up_s),
         }
     confidence = None
-    if form.confidence is not None:
+    if form.confidence is not None and test.sessions is None:
         confidence = {
             "level_pct": form.confidence.level_pct,
             "width_pct": form.confidence.width_pct,
             "max_iterations": form.confidence.max_iterations,
             "min_iterations": form.confidence.min_iterations,
         }
+    sessions = {} if test.sessions is None else {"sessions": test.sessions, "start_s": test.start_s}
     return {
         "name": test.name,
         "kind": "netperf",
@@ -187,6 +191,7 @@ def _test(test: AnyTest, form: Form) -> dict[str, Any]:
             "response_bytes": test.response_bytes,
             "local_socket_bytes": test.local_socket_bytes,
             "remote_socket_bytes": test.remote_socket_bytes,
+            **sessions,
         },
     }
 

@@ -8,7 +8,7 @@ socket reports for the peer, and echoes. It needs nothing but the standard libra
     probe.py client ADDRESS PORT SOURCE PAYLOAD_BYTES WARM_UP_S
 
 The client prints two JSON lines: first what it was told and what its own socket says, then, after
-the warm-up, the rate of each of its windows.
+the warm-up, the rate of each of its windows and how far the server's clock is ahead of its own.
 """
 
 import json
@@ -22,6 +22,8 @@ WINDOW_S = 0.25
 AGREE = 0.05  # windows that agree within this fraction end the warm-up
 AGREE_COUNT = 3
 TIMEOUT_S = 8.0
+CLOCK = b"t"  # asks for the server's clock; everything else is echoed
+CLOCK_COUNT = 5
 
 
 def family_of(address):
@@ -79,7 +81,7 @@ def serve(address, port, lifetime_s):
                 try:
                     data = one.recv(4096)
                     if data:
-                        one.sendall(data)
+                        one.sendall(b"%.6f\n" % time.time() if data == CLOCK else data)
                 except OSError:
                     data = b""
                 if not data:
@@ -128,6 +130,28 @@ def warm_up(connection, limit_s):
     return rates, limit_s <= 0
 
 
+def clock_offset(connection):
+    """How far the server's clock is ahead of this one, and how far that may be wrong; seconds.
+
+    The server read its clock between the two moments that the question left and the answer came:
+    of several questions the quickest says most (D. Mills, RFC 5905, section 8).
+    """
+    best = None
+    for _number in range(CLOCK_COUNT):
+        before = time.time()
+        connection.sendall(CLOCK)
+        line = b""
+        while not line.endswith(b"\n"):
+            part = connection.recv(64)
+            if not part:
+                raise OSError("the server closed the connection")
+            line += part
+        after = time.time()
+        if best is None or after - before < best[1]:
+            best = (float(line) - (before + after) / 2, after - before)
+    return best[0], best[1] / 2
+
+
 def ask(address, port, source, payload_bytes, warm_up_s):
     """The client: prints its two lines and returns the exit code."""
     connection = socket.socket(family_of(address), socket.SOCK_STREAM)
@@ -159,11 +183,15 @@ def ask(address, port, source, payload_bytes, warm_up_s):
     print(json.dumps(seen), flush=True)
     try:
         rates, agreed = warm_up(connection, warm_up_s)
+        offset, uncertainty = clock_offset(connection)
     except OSError as error:
         print(json.dumps({"error": str(error), "errno": error.errno}), flush=True)
         return 1
     rounded = [round(rate, 1) for rate in rates]
-    print(json.dumps({"warm_up_rates": rounded, "steady": agreed}), flush=True)
+    end = {"warm_up_rates": rounded, "steady": agreed}
+    end["clock_offset_s"] = round(offset, 6)
+    end["clock_uncertainty_s"] = round(uncertainty, 6)
+    print(json.dumps(end), flush=True)
     return 0
 
 

@@ -66,6 +66,36 @@ options:
         description: Seconds after which it counts as hanging.
         type: float
         required: true
+      sessions:
+        description:
+          - How many copies run at once. Their output is kept apart, and the window that all of
+            them ran through is found from netperf's interim results (C(-D)), which the command
+            must ask for.
+        type: int
+      window:
+        description: The window that they must share.
+        type: dict
+        suboptions:
+          settle_s:
+            description: Seconds between the last session's begin and the window's.
+            type: float
+            required: true
+          wanted_s:
+            description: Length of the window in seconds.
+            type: float
+            required: true
+  sampling:
+    description: How the CPU of this host is sampled while the commands run; without it it is not.
+    type: dict
+    suboptions:
+      period_s:
+        description: Seconds between two samples.
+        type: float
+        required: true
+      lifetime_s:
+        description: Seconds after which a forgotten sampler ends by itself.
+        type: float
+        required: true
 attributes:
   check_mode:
     support: none
@@ -96,7 +126,17 @@ pcap:
   type: str
   returned: always
 results:
-  description: One entry a command; cell_id, argv, rc, stdout, stderr, started_at, elapsed_s.
+  description:
+    - One entry a command; cell_id, argv, rc, stdout, stderr, started_at, elapsed_s.
+    - With several sessions, in place of stdout and stderr, sessions, packed (what each wrote),
+      window (start and end, seconds since 1970) or window_error, and cpu (the first and the last
+      reading of /proc/stat within the window, or error).
+  type: list
+  elements: dict
+  returned: always
+windows:
+  description: The windows by the server's clock and how far they may be wrong, for
+    M(crossover.lab.bench_peer).
   type: list
   elements: dict
   returned: always
@@ -116,13 +156,17 @@ import json
 import os
 import subprocess
 import tempfile
-import time
-from datetime import datetime, timezone
 from typing import Any, Dict, List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.crossover.lab.plugins.module_utils import audit, labelled, probe
+from ansible_collections.crossover.lab.plugins.module_utils import (
+    audit,
+    bench_commands,
+    cpu_sampling,
+    labelled,
+    probe,
+)
 from ansible_collections.crossover.lab.plugins.module_utils.capture import Capture, pcap
 from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
 
@@ -167,38 +211,26 @@ def _probe(wanted: Dict[str, Any]) -> Tuple[Dict[str, Any], bytes]:
     return found, pcap(capture.packets)
 
 
-def _run(command: Dict[str, Any], label: str, folder: str) -> Dict[str, Any]:
-    """Run one measuring command; its output goes to files first, so that it needs no terminal
-    and survives a broken connection."""
-    argv = labelled.under(label, command["argv"])
-    paths = [os.path.join(folder, f"{command['cell_id']}.{end}") for end in ("out", "err")]
-    started = datetime.now(timezone.utc)
-    began = time.monotonic()
-    timed_out = False
-    environment = {**os.environ, "LC_ALL": "C"}
-    with open(paths[0], "wb") as out, open(paths[1], "wb") as err:
-        child = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment
-        )
-        try:
-            code = child.wait(timeout=command["timeout"])
-        except subprocess.TimeoutExpired:
-            child.kill()
-            code, timed_out = child.wait(), True
-    texts = []
-    for path in paths:
-        with open(path, "rb") as handle:
-            texts.append(handle.read().decode(errors="replace"))
-    return {
-        "cell_id": command["cell_id"],
-        "argv": argv,
-        "rc": code,
-        "timed_out": timed_out,
-        "stdout": texts[0],
-        "stderr": texts[1],
-        "started_at": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "elapsed_s": round(time.monotonic() - began, 3),
-    }
+def _measure(wanted: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Run the commands one after another; the CPU is sampled meanwhile if one wants it."""
+    label = wanted["label"]
+    sampling = wanted["sampling"]
+    results: List[Dict[str, Any]] = []
+    sampler = None
+    if sampling:
+        sampler = cpu_sampling.start(sampling["period_s"], sampling["lifetime_s"])
+    try:
+        with tempfile.TemporaryDirectory(dir=labelled.run_dir()) as folder:
+            for command in wanted["commands"]:
+                run = bench_commands.run_sessions if command["sessions"] else bench_commands.run_one
+                results.append(run(command, label, folder))
+    finally:
+        if sampler is not None:
+            sampler.terminate()
+            sampler.wait()
+    if sampler is not None:
+        bench_commands.add_cpu(results, cpu_sampling.collect())
+    return results
 
 
 def main() -> None:
@@ -221,6 +253,22 @@ def main() -> None:
                     "cell_id": {"type": "str", "required": True},
                     "argv": {"type": "list", "elements": "str", "required": True},
                     "timeout": {"type": "float", "required": True},
+                    "sessions": {"type": "int"},
+                    "window": {
+                        "type": "dict",
+                        "options": {
+                            "settle_s": {"type": "float", "required": True},
+                            "wanted_s": {"type": "float", "required": True},
+                        },
+                    },
+                },
+                "required_together": [["sessions", "window"]],
+            },
+            "sampling": {
+                "type": "dict",
+                "options": {
+                    "period_s": {"type": "float", "required": True},
+                    "lifetime_s": {"type": "float", "required": True},
                 },
             },
         },
@@ -233,13 +281,16 @@ def main() -> None:
         module.fail_json(msg=f"the probe could not run on {wanted['device']}: {error}")
     results: List[Dict[str, Any]] = []
     if "error" not in seen:
-        with tempfile.TemporaryDirectory(dir=labelled.run_dir()) as folder:
-            results = [_run(command, wanted["label"], folder) for command in wanted["commands"]]
+        try:
+            results = _measure(wanted)
+        except OSError as error:
+            module.fail_json(msg=f"the commands could not run: {error}")
     module.exit_json(
         changed=True,
         probe=seen,
         pcap=base64.b64encode(captured).decode(),
         results=results,
+        windows=bench_commands.far_windows(results, seen),
         denials=audit.denials_since(where),
         identity=identity(),
     )

@@ -51,6 +51,47 @@ options:
   audit:
     description: For C(stopped), the position that C(started) returned.
     type: dict
+  sampling:
+    description: For C(started), how the CPU of this host is sampled; without it it is not.
+    type: dict
+    suboptions:
+      period_s:
+        description: Seconds between two samples.
+        type: float
+        required: true
+      lifetime_s:
+        description: Seconds after which a forgotten sampler ends by itself.
+        type: float
+        required: true
+  sessions:
+    description: The most netperf sessions that come at once, to say whether there is room for them.
+    type: int
+    default: 1
+  windows:
+    description: For C(stopped), windows by this host's clock whose CPU readings are wanted.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      cell_id:
+        description: The cell that the window belongs to.
+        type: str
+        required: true
+      start:
+        description: Its begin, seconds since 1970.
+        type: float
+        required: true
+      end:
+        description: Its end.
+        type: float
+        required: true
+      uncertainty_s:
+        description: How far both may be wrong.
+        type: float
+        required: true
+  listen_drops:
+    description: For C(stopped), the count that C(started) returned.
+    type: int
 attributes:
   check_mode:
     support: none
@@ -81,6 +122,18 @@ netserver:
   description: The netserver that runs; its argv, pid, label.
   type: dict
   returned: when started with O(netserver_address)
+cpu:
+  description: By cell, the first and the last reading of /proc/stat within its window, or error.
+  type: dict
+  returned: when stopped
+listen_drops:
+  description: Connections that this host's listeners dropped; since C(started), when stopped.
+  type: int
+  returned: always
+no_room:
+  description: Why this host cannot run so many sessions; null if nothing is known against it.
+  type: str
+  returned: when started
 pcap:
   description: Packets of the probe on O(capture_device), a capture file in base64.
   type: str
@@ -96,23 +149,29 @@ import json
 import os
 import subprocess
 import time
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.crossover.lab.plugins.module_utils import (
     audit,
+    bench_commands,
     capture,
+    cpu_sampling,
     labelled,
     probe,
 )
-from ansible_collections.crossover.lab.plugins.module_utils.host import netserver
+from ansible_collections.crossover.lab.plugins.module_utils.host import listeners, netserver
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError
 from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
 from ansible_collections.crossover.lab.plugins.module_utils.lab.process import Process, identify
+from ansible_collections.crossover.lab.plugins.module_utils.sessions.cpu import Reading
+from ansible_collections.crossover.lab.plugins.module_utils.sessions.launch import room_for
+from ansible_collections.crossover.lab.plugins.module_utils.sessions.window import Window
 
 PID_FILE = os.path.join(labelled.RUN_DIR, "probe.json")
 CAPTURE_PID_FILE = os.path.join(labelled.RUN_DIR, "capture.json")
+SAMPLER_PID_FILE = os.path.join(labelled.RUN_DIR, "cpu.json")
 CAPTURE_FILE = os.path.join(labelled.RUN_DIR, "capture.pcap")
 LISTEN_SECONDS = 15.0
 END_SECONDS = 5.0
@@ -134,7 +193,7 @@ def _stop(port: int) -> bool:
             netserver.stop(server, path, END_SECONDS)
             netserver.wait_free(server, END_SECONDS)
             acted = True
-    for path in (PID_FILE, CAPTURE_PID_FILE):
+    for path in (PID_FILE, CAPTURE_PID_FILE, SAMPLER_PID_FILE):
         process = _previous(path)
         if process is not None:
             process.end(LISTEN_SECONDS)  # the capture still writes its file
@@ -189,6 +248,24 @@ def _start_capture(wanted: Dict[str, Any]) -> None:
                 raise HostError(f"capture on {wanted['capture_device']} does not start: {text}")
             time.sleep(0.02)
     _remember(CAPTURE_PID_FILE, child.pid)
+
+
+def _start_sampler(wanted: Dict[str, Any]) -> None:
+    sampling = wanted["sampling"]
+    if sampling:
+        child = cpu_sampling.start(sampling["period_s"], sampling["lifetime_s"])
+        _remember(SAMPLER_PID_FILE, child.pid)
+
+
+def _cpu(windows: List[Dict[str, Any]]) -> Dict[str, Any]:
+    """The CPU readings of the windows, by cell."""
+    samples: List[Reading] = cpu_sampling.collect() if windows else []
+    return {
+        item["cell_id"]: bench_commands.cpu_of(
+            samples, Window(item["start"], item["end"]), item["uncertainty_s"]
+        )
+        for item in windows
+    }
 
 
 def _start_netserver(wanted: Dict[str, Any]) -> Optional[Dict[str, Any]]:
@@ -268,6 +345,26 @@ def main() -> None:
             "capture_device": {"type": "str"},
             "lifetime": {"type": "int", "default": 600},
             "audit": {"type": "dict"},
+            "sampling": {
+                "type": "dict",
+                "options": {
+                    "period_s": {"type": "float", "required": True},
+                    "lifetime_s": {"type": "float", "required": True},
+                },
+            },
+            "sessions": {"type": "int", "default": 1},
+            "windows": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "cell_id": {"type": "str", "required": True},
+                    "start": {"type": "float", "required": True},
+                    "end": {"type": "float", "required": True},
+                    "uncertainty_s": {"type": "float", "required": True},
+                },
+            },
+            "listen_drops": {"type": "int"},
         },
     )
     try:
@@ -275,16 +372,30 @@ def main() -> None:
         if module.params["state"] == "stopped":
             since = module.params["audit"]
             denials = audit.denials_since(since) if since else []
+            drops = listeners.dropped() - (module.params["listen_drops"] or 0)
             module.exit_json(
-                changed=stopped, denials=denials, pcap=_captured(), identity=identity()
+                changed=stopped,
+                denials=denials,
+                pcap=_captured(),
+                cpu=_cpu(module.params["windows"]),
+                listen_drops=drops,
+                identity=identity(),
             )
         where = audit.position()
         server = _start_netserver(module.params)
         _start_capture(module.params)
+        _start_sampler(module.params)
         _start(module)
-    except HostError as error:
+    except (HostError, OSError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=True, audit=where, netserver=server, identity=identity())
+    module.exit_json(
+        changed=True,
+        audit=where,
+        netserver=server,
+        listen_drops=listeners.dropped(),
+        no_room=room_for(module.params["sessions"]),
+        identity=identity(),
+    )
 
 
 if __name__ == "__main__":

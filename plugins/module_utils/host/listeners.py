@@ -95,3 +95,19 @@ def owner(inode: int, pids: Optional[Iterable[int]] = None, proc: Path = PROC) -
             except OSError:
                 continue
     return None
+
+
+def parse_dropped(text: str) -> int:
+    """``TcpExt: ListenDrops`` of ``/proc/net/netstat``: a line of names, then one of values."""
+    names: Tuple[str, ...] = ()
+    for line in text.splitlines():
+        words = tuple(line.split())
+        if len(words) == len(names) and words[:1] == names[:1] and "ListenDrops" in names:
+            return int(words[names.index("ListenDrops")])
+        names = words
+    return 0
+
+
+def dropped(path: Path = Path("/proc/net/netstat")) -> int:
+    """Connections that this host's listening sockets dropped since the boot."""
+    return parse_dropped(path.read_text())
