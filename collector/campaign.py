@@ -285,6 +285,7 @@ def _record_measured(
         client,
         {"client": client["identity"], "server": server["identity"]},
         group["expected_mss"],
+        server,
     )
 
 

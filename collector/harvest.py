@@ -14,20 +14,25 @@ from collector.errors import InputError
 from collector.findings import Finding, equal
 from collector.forwarding.raw import search_of
 from collector.forwarding.spec import KIND
-from collector.netperf_command import SELECTORS
-from collector.parsers.netperf import read_omni_keyval
+from collector.netperf_result import check_output, keys, number, read_omni_keyval
 from collector.runfolder import Plan, PlannedCell, PlannedTest, Run, Slot
+from collector.sample_fields import from_netperf, from_sessions
 from collector.samples import Sample, SampleStatus
+from collector.session_files import read_cpu, read_sessions
 from collector.shape import Shape, read_json
 
 RESULT_FILE = "result.json"
-# netperf names the unit of THROUGHPUT itself; factors to the sample's unit.
-UNITS = {"10^6bits/s": ("bit/s", 1e6), "Trans/s": ("1/s", 1.0)}
-
-
-def keys() -> tuple[str, ...]:
-    """The selectors that every run asks for."""
-    return tuple(SELECTORS.split(","))
+# What a repeat without a number says of itself.
+NOT_MEASURED: dict[str, Any] = dict.fromkeys(
+    (
+        "value",
+        "elapsed_s",
+        "confidence_got_pct",
+        "confidence_met",
+        "cpu_local_pct",
+        "cpu_remote_pct",
+    )
+)
 
 
 def check_result(
@@ -35,16 +40,17 @@ def check_result(
 ) -> tuple[list[Finding], str | None]:
     """Look at one command's result: findings about it, and why it has no number at all (None if
     it has one). ``expected_mss`` in bytes, None where nothing is known of it."""
-    if result["timed_out"]:
-        return [], f"netperf hung and was ended after {result['elapsed_s']:.0f} s"
-    if result["rc"] != 0:
-        text = (result["stderr"] or result["stdout"]).strip().splitlines()
-        return [], f"netperf ended with {result['rc']}: {text[-1] if text else 'silently'}"
-    try:
-        values = read_omni_keyval(result["stdout"], keys())
-        value_of(values, settings)
-    except InputError as error:
-        return [], str(error)
+    why = check_output(
+        result["rc"],
+        result["timed_out"],
+        result["elapsed_s"],
+        result["stdout"],
+        result["stderr"],
+        settings,
+    )
+    if why is not None:
+        return [], why
+    values = read_omni_keyval(result["stdout"], keys())
     findings = []
     if expected_mss is not None and str(values["PROTOCOL"]) == "TCP":
         mss = number(values, "TRANSPORT_MSS")
@@ -52,28 +58,6 @@ def check_result(
             equal("TCP segment size of the test", expected_mss, None if mss is None else int(mss))
         )
     return findings, None
-
-
-def number(values: Mapping[str, str | float | None], key: str) -> float | None:
-    """A numeric value; None where netperf says that it has none (negative or not a number)."""
-    value = values[key]
-    return value if isinstance(value, (int, float)) and value >= 0 else None
-
-
-def value_of(
-    values: Mapping[str, str | float | None], settings: Mapping[str, Any]
-) -> tuple[float, str]:
-    """The headline value and its unit. Raises InputError for none, zero or a strange unit."""
-    unit = str(values["THROUGHPUT_UNITS"])
-    if unit not in UNITS:
-        raise InputError("netperf THROUGHPUT_UNITS", repr(unit), f"one of {', '.join(UNITS)}")
-    value = number(values, "THROUGHPUT")
-    if not value:
-        raise InputError(
-            f"netperf {settings['netperf']} THROUGHPUT", str(values["THROUGHPUT"]), "more than 0"
-        )
-    name, factor = UNITS[unit]
-    return value * factor, name
 
 
 def read_samples_from_raw(run: Run) -> list[Sample]:
@@ -96,25 +80,8 @@ def _sample(plan: Plan, slot: Slot, cell: PlannedCell, test: PlannedTest, raw: P
     status = SampleStatus(top.choice("status", [item.value for item in SampleStatus]))
     hosts = top.anything("hosts")
     known = top.rest()
-    bounded_by = None
-    values: dict[str, str | float | None] = {}
-    value = None
-    if test.kind == KIND:
-        found = search_of(raw)
-        bounded_by = found.bounded_by
-        if status is SampleStatus.OK:
-            value = found.value_in(test.unit)
-    elif status is SampleStatus.OK:
-        text = (raw / "netperf.out").read_text(encoding="utf-8", errors="replace")
-        values = read_omni_keyval(text, keys())
-        value, unit = value_of(values, test.settings)
-        if unit != test.unit:
-            raise InputError(str(raw), f"a value in {unit}", f"one in {test.unit}")
-    elapsed = number(values, "ELAPSED_TIME") if values else None
-    if test.kind == KIND:
-        elapsed = known.get("elapsed_s")
+    measured = _measured(test, status, raw, known)
     wish = test.settings.get("confidence")
-    got = number(values, "THROUGHPUT_CONFID") if values and wish else None
     return Sample(
         run_id=plan.run_id,
         matrix=plan.matrix,
@@ -130,20 +97,35 @@ def _sample(plan: Plan, slot: Slot, cell: PlannedCell, test: PlannedTest, raw: P
         sequence=slot.sequence,
         status=status,
         reason=known.get("reason"),
-        value=value,
-        unit=test.unit,
-        higher_is_better=test.higher_is_better,
-        elapsed_s=elapsed,
         confidence_level_pct=float(wish["level_pct"]) if wish else None,
         confidence_wanted_pct=float(wish["width_pct"]) if wish else None,
-        confidence_got_pct=got,
-        confidence_met=None if not wish or got is None else got <= wish["width_pct"],
-        cpu_local_pct=number(values, "LOCAL_CPU_UTIL") if values else None,
-        cpu_remote_pct=number(values, "REMOTE_CPU_UTIL") if values else None,
+        higher_is_better=test.higher_is_better,
         boot_ids=tuple(str(host["boot_id"]) for _, host in sorted(hosts.items())),
         started_at=known.get("started_at"),
-        bounded_by=bounded_by,
+        **{**NOT_MEASURED, "unit": test.unit, **measured},
     )
+
+
+def _measured(
+    test: PlannedTest, status: SampleStatus, raw: Path, known: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The fields that the measurement itself says; what bounded a forwarding rate is known of one
+    without a number too. Raises InputError."""
+    if test.kind == KIND:
+        found = search_of(raw)
+        fields = {"bounded_by": found.bounded_by, "elapsed_s": known.get("elapsed_s")}
+        ok = status is SampleStatus.OK
+        return {**fields, "value": found.value_in(test.unit)} if ok else fields
+    if status is not SampleStatus.OK:
+        return {}
+    if test.settings.get("sessions"):
+        fields = from_sessions(*read_sessions(raw), test.settings, read_cpu(raw))
+    else:
+        text = (raw / "netperf.out").read_text(encoding="utf-8", errors="replace")
+        fields = from_netperf(read_omni_keyval(text, keys()), test.settings)
+    if fields["unit"] != test.unit:
+        raise InputError(str(raw), f"a value in {fields['unit']}", f"one in {test.unit}")
+    return fields
 
 
 def _guard_identity(samples: Sequence[Sample]) -> list[Sample]:

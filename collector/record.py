@@ -7,8 +7,6 @@ a cell that the journal has is complete on disk.
 from __future__ import annotations
 
 import base64
-import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,22 +14,15 @@ from typing import Any
 from collector import findings as findings_of
 from collector import journal
 from collector.errors import InputError
+from collector.files import write_json, write_whole
 from collector.findings import Finding
 from collector.harvest import RESULT_FILE, check_result
 from collector.samples import SampleStatus
+from collector.session_files import window_of, write_sessions
+from collector.session_results import check_sessions
+from collector.sessions.launch import unpack
 
-
-def write_whole(path: Path, data: bytes | str) -> None:
-    """Write a file in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data if isinstance(data, bytes) else data.encode())
-    temporary.rename(path)
-
-
-def write_json(path: Path, document: Any) -> None:
-    """Write a JSON document in one step."""
-    write_whole(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+__all__ = ["new_run_folder", "record_failure", "record_group", "write_json", "write_whole"]
 
 
 def record_group(
@@ -43,10 +34,12 @@ def record_group(
     measured: Mapping[str, Any],
     identities: Mapping[str, Mapping[str, Any]],
     expected_mss: int | None,
+    peer: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """Record a measured group; returns each cell's status.
 
-    ``settings`` are each cell's test settings, ``identities`` each host's kernel and boot id.
+    ``settings`` are each cell's test settings, ``identities`` each host's kernel and boot id,
+    ``peer`` is what ``bench_peer`` returned when it stopped (needed with several sessions only).
     """
     capture = base64.b64decode(measured["pcap"])
     results = {result["cell_id"]: result for result in measured["results"]}
@@ -61,10 +54,8 @@ def record_group(
         if result is None:
             reason = shared or "not measured"
         else:
-            write_whole(raw / "netperf.out", result["stdout"])
-            write_whole(raw / "netperf.err", result["stderr"])
-            write_json(raw / "argv.json", {"argv": result["argv"]})
-            own, failure = check_result(result, settings[cell], expected_mss)
+            _write_raw(raw, result, measured["probe"], peer or {})
+            own, failure = _check(result, settings[cell], expected_mss, peer or {})
             found += own
             if shared is None:
                 if failure is not None:
@@ -93,6 +84,44 @@ def record_group(
         )
         statuses[cell] = status.value
     return statuses
+
+
+def _write_raw(
+    raw: Path, result: Mapping[str, Any], probe: Mapping[str, Any], peer: Mapping[str, Any]
+) -> None:
+    """What the tool wrote, untouched, and the exact command line."""
+    if "sessions" in result:
+        write_sessions(raw, result, probe, peer.get("cpu", {}).get(result["cell_id"], {}))
+        write_json(raw / "argv.json", {"argv": result["argv"], "sessions": result["sessions"]})
+        return
+    write_whole(raw / "netperf.out", result["stdout"])
+    write_whole(raw / "netperf.err", result["stderr"])
+    write_json(raw / "argv.json", {"argv": result["argv"]})
+
+
+def _check(
+    result: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    expected_mss: int | None,
+    peer: Mapping[str, Any],
+) -> tuple[list[Finding], str | None]:
+    """Findings about a result, and why it has no number at all; None if it has one."""
+    if "sessions" not in result:
+        return check_result(result, settings, expected_mss)
+    hints = [f"client: {result['no_room']}"] if result.get("no_room") else []
+    if peer.get("no_room"):
+        hints.append(f"server: {peer['no_room']}")
+    if peer.get("listen_drops"):
+        hints.append(f"the server's listening sockets dropped {peer['listen_drops']} connections")
+    own = check_sessions(
+        unpack(result["packed"]),
+        window_of(result),
+        result["window_error"],
+        settings,
+        expected_mss,
+        hints,
+    )
+    return own, None
 
 
 def record_failure(folder: Path, block: int, cells: Sequence[str], reason: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-SAMPLE_SCHEMA = 1
+SAMPLE_SCHEMA = 2
 
 
 class SampleStatus(StrEnum):
@@ -60,3 +60,28 @@ class Sample:
     boot_ids: tuple[str, ...]
     started_at: str | None  # UTC, ISO 8601
     bounded_by: str | None = None  # of a forwarding rate: "line rate", "device" or "generator"
+    # From version 2 on. Several sessions at once:
+    sessions: int | None = None  # None: one netperf by itself
+    window_s: float | None = None  # length of the window that all shared
+    start_skew_s: float | None = None  # from the first session's first data to the last's
+    session_low: float | None = None  # the slowest session, in `unit`
+    session_high: float | None = None
+    # CPU time over the window in percent of all CPUs, by kind; and what each CPU spent, by number:
+    cpu_local_kinds: dict[str, float] | None = None
+    cpu_remote_kinds: dict[str, float] | None = None
+    cpu_local_each: dict[str, float] | None = None
+    cpu_remote_each: dict[str, float] | None = None
+    # Service demand: CPU microseconds for a KB (of `bit/s`) or a transaction (of `1/s`):
+    sd_local_us: float | None = None
+    sd_remote_us: float | None = None
+    # Round-trip latency of all transactions; a percentile's range over the sessions:
+    latency_mean_us: float | None = None
+    latency_stddev_us: float | None = None
+    latency_min_us: float | None = None
+    latency_max_us: float | None = None
+    latency_p50_low_us: float | None = None
+    latency_p50_high_us: float | None = None
+    latency_p90_low_us: float | None = None
+    latency_p90_high_us: float | None = None
+    latency_p99_low_us: float | None = None
+    latency_p99_high_us: float | None = None

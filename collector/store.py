@@ -45,7 +45,15 @@ _NUMBERS = (
     "confidence_got_pct",
     "cpu_local_pct",
     "cpu_remote_pct",
+    "window_s",
+    "start_skew_s",
+    "session_low",
+    "session_high",
+    "sd_local_us",
+    "sd_remote_us",
+    *(name for name in _COLUMNS if name.startswith("latency_")),
 )
+_SHARES = ("cpu_local_kinds", "cpu_remote_kinds", "cpu_local_each", "cpu_remote_each")
 
 
 def arrow_schema() -> pa.Schema:
@@ -55,8 +63,9 @@ def arrow_schema() -> pa.Schema:
     texts = (*_REQUIRED_TEXTS, "reason", "started_at", "bounded_by")
     types: dict[str, Any] = dict.fromkeys(texts, pa.string())
     types |= dict.fromkeys(_NUMBERS, pa.float64())
-    types |= dict.fromkeys(("block", "sequence"), pa.int64())
+    types |= dict.fromkeys(("block", "sequence", "sessions"), pa.int64())
     types |= dict.fromkeys(("higher_is_better", "confidence_met"), pa.bool_())
+    types |= dict.fromkeys(_SHARES, pa.map_(pa.string(), pa.float64()))
     types |= {"factors": pa.map_(pa.string(), pa.string()), "boot_ids": pa.list_(pa.string())}
     return pa.schema(
         [pa.field(name, types[name], nullable=name not in _REQUIRED) for name in _COLUMNS],
@@ -85,6 +94,10 @@ def write_samples(run_dir: str | Path, samples: Iterable[Sample]) -> Path:
     }
     columns["status"] = [sample.status.value for sample in rows]
     columns["factors"] = [sorted(sample.factors.items()) for sample in rows]
+    for name in _SHARES:
+        columns[name] = [
+            None if shares is None else sorted(shares.items()) for shares in columns[name]
+        ]
     columns["boot_ids"] = [list(sample.boot_ids) for sample in rows]
     table = pa.Table.from_pydict(columns, schema=arrow_schema())
     target = Path(run_dir) / SAMPLES_FILE
@@ -126,11 +139,12 @@ def check_samples_file(file: Path) -> int:
             f"{version}, written by a newer version of Crossover",
             f"at most {SAMPLE_SCHEMA} (update Crossover to read it)",
         )
+    known = f"a column of version {version}"
     for name in schema.names:
         if name not in _COLUMNS:
-            raise InputError(f"{file}: {name}", "an unknown column", "a column of version 1")
+            raise InputError(f"{file}: {name}", "an unknown column", known)
     for name in sorted(_REQUIRED - set(schema.names)):
-        raise InputError(f"{file}: {name}", "no such column", "a column of version 1")
+        raise InputError(f"{file}: {name}", "no such column", known)
     return version
 
 
@@ -155,6 +169,8 @@ def _sample(row: dict[str, Any], file: Path) -> Sample:
         wanted = ", ".join(status.value for status in SampleStatus)
         raise InputError(f"{file}: status", repr(values["status"]), f"one of {wanted}") from error
     values["factors"] = dict(values["factors"])
+    for name in _SHARES:
+        values[name] = None if values[name] is None else dict(values[name])
     values["boot_ids"] = tuple(values["boot_ids"] or ())
     return Sample(**values)
 

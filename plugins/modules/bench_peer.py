@@ -133,7 +133,7 @@ listen_drops:
 no_room:
   description: Why this host cannot run so many sessions; null if nothing is known against it.
   type: str
-  returned: when started
+  returned: always
 pcap:
   description: Packets of the probe on O(capture_device), a capture file in base64.
   type: str
@@ -379,6 +379,7 @@ def main() -> None:
                 pcap=_captured(),
                 cpu=_cpu(module.params["windows"]),
                 listen_drops=drops,
+                no_room=room_for(module.params["sessions"]),
                 identity=identity(),
             )
         where = audit.position()

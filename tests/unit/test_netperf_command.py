@@ -3,8 +3,8 @@
 import pytest
 from matrix_factory import plan
 
-from collector.harvest import keys
 from collector.netperf_command import SELECTORS, Path, argv, timeout_s
+from collector.netperf_result import keys
 
 PATH = Path(control="192.0.2.2", port=12865, server="198.18.0.2", client="198.18.0.1")
 SETTINGS = {test.name: test.settings for test in plan().tests}

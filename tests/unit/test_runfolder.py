@@ -233,7 +233,7 @@ def same(table: pa.Table) -> pa.Table:
 @pytest.mark.parametrize(
     ("change", "version", "message"),
     [
-        (same, b"2", ": metadata crossover.sample_schema: found 2, written by a newer version"),
+        (same, b"3", ": metadata crossover.sample_schema: found 3, written by a newer version"),
         (same, None, ": metadata crossover.sample_schema: found ''; wanted the version"),
         (
             lambda t: t.append_column("mood", pa.array(["good"])),
