@@ -64,10 +64,9 @@ def _estimate_test_s(test: AnyTest, form: Form) -> float:
     """Seconds that one cell of the test measures, at least."""
     if isinstance(test, ForwardingSpec):
         return test.estimate_s(form.duration_s)
-    # Sessions are run once, whatever the form asks of a netperf by itself.
-    once = form.confidence is None or test.sessions is not None
-    iterations = 1 if once or form.confidence is None else form.confidence.min_iterations
-    return float(length_s(_test(test, form)["settings"]) * iterations)
+    settings = _test(test, form)["settings"]
+    confidence = settings["confidence"]
+    return float(length_s(settings) * (confidence["min_iterations"] if confidence else 1))
 
 
 def blocks_within(matrix: Matrix, form: Form, seconds: float) -> int:
