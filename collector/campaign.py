@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from collector import journal, proof, proof_forwarding, store, tunnels
+from collector.choice import read_choice
 from collector.errors import InputError, UsageError
 from collector.forwarding import group as forwarding
 from collector.forwarding.spec import KIND
@@ -71,6 +72,8 @@ def open_campaign(
     run_id: str | None,
     blocks: int | None,
     seed: int | None,
+    configurations: str | None = None,
+    tests: str | None = None,
     lab: Mapping[str, str],
     client: Mapping[str, Any],
     server: Mapping[str, Any],
@@ -80,8 +83,9 @@ def open_campaign(
 
     ``lab`` is {kind, accelerator, name}; ``client`` and ``server`` are {name, control_address,
     link, links} with the links as the inventory has them; in forwarding tests they are the tester
-    and the device under test. ``missing`` says of types of tunnel why a host cannot have them, so
-    that what needs them is skipped. Returns the run folder and its groups.
+    and the device under test. ``configurations`` and ``tests`` choose part of the matrix
+    (collector.choice). ``missing`` says of types of tunnel why a host cannot have them, so that
+    what needs them is skipped. Returns the run folder and its groups.
     """
     spec = for_kind(without(load_matrix(find_matrix(matrix)), missing or {}), lab["kind"])
     if resume:
@@ -95,6 +99,7 @@ def open_campaign(
             lab=dict(lab),
             seed=seed if seed is not None else random.SystemRandom().randrange(2**31),
             blocks=blocks,
+            choice=read_choice(configurations, tests),
         )
         folder = new_run_folder(runs, document["run_id"], document)
         journal.append(folder, "run", resumed=False)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from collector.choice import Choice
 from collector.errors import UsageError
 from collector.forwarding.spec import ForwardingSpec
 from collector.matrix import ConfigurationSpec, Form, Matrix
@@ -24,6 +25,7 @@ from collector.runfolder import Plan, Slot
 
 PLAN_SCHEMA = 1
 AA_ARM = "aa"
+ALL = Choice()
 # What a configuration costs beside its tests, and a test beside its duration, in an emulated
 # lab, seconds; measured by benchmarks/cell_overhead. Only the plan's length depends on it.
 CONFIGURATION_OVERHEAD_S = 2.7
@@ -46,14 +48,14 @@ def cell_id(matrix: str, configuration: str, test: str, arm: str, factors: dict[
     return hashlib.sha256(document.encode()).hexdigest()[:10]
 
 
-def estimate_block_s(matrix: Matrix, form: Form) -> float:
+def estimate_block_s(matrix: Matrix, form: Form, choice: Choice = ALL) -> float:
     """Seconds that one block takes, roughly."""
     cells = [
         (item, arm, test)
         for item in matrix.configurations
         for arm in _arms(matrix, item)
         for test in matrix.tests
-        if item.skip is None and form.leaves_out({**item.factors, **test.factors}) is None
+        if _skip(matrix, form, choice, item, test) is None
     ]
     groups = {(item.name, arm) for item, arm, _ in cells}
     tests = sum(_estimate_test_s(test, form) + TEST_OVERHEAD_S for _, _, test in cells)
@@ -69,16 +71,16 @@ def _estimate_test_s(test: AnyTest, form: Form) -> float:
     return float(length_s(settings) * (confidence["min_iterations"] if confidence else 1))
 
 
-def blocks_within(matrix: Matrix, form: Form, seconds: float) -> int:
+def blocks_within(matrix: Matrix, form: Form, seconds: float, choice: Choice = ALL) -> int:
     """How many blocks of the form fit into so many seconds: at least one, at most all."""
-    return max(1, min(form.blocks, int(seconds / estimate_block_s(matrix, form))))
+    return max(1, min(form.blocks, int(seconds / estimate_block_s(matrix, form, choice))))
 
 
-def blocks_of(matrix: Matrix, form: Form) -> int:
+def blocks_of(matrix: Matrix, form: Form, choice: Choice = ALL) -> int:
     """How many blocks a form plans: all, or as many as its budget has room for, at least one."""
     if form.budget_s is None:
         return form.blocks
-    return blocks_within(matrix, form, form.budget_s)
+    return blocks_within(matrix, form, form.budget_s, choice)
 
 
 def check_blocks(count: int) -> None:
@@ -96,13 +98,15 @@ def make_plan(
     lab: dict[str, str],
     seed: int,
     blocks: int | None = None,
+    choice: Choice = ALL,
 ) -> dict[str, Any]:
-    """The document ``plan.json`` (schema 1). ``blocks`` overrides the form's own number; UsageError
-    for less than one."""
-    count = blocks if blocks is not None else blocks_of(matrix, form)
+    """The document ``plan.json`` (schema 1). ``blocks`` overrides the form's own number, ``choice``
+    what the form leaves out; UsageError for less than one block, and for a choice of nothing."""
+    choice.check(matrix)
+    count = blocks if blocks is not None else blocks_of(matrix, form, choice)
     check_blocks(count)
     cells = [
-        _cell(matrix, form, item, test, arm)
+        _cell(matrix, item, test, arm, _skip(matrix, form, choice, item, test))
         for item in matrix.configurations
         for arm in _arms(matrix, item)
         for test in matrix.tests
@@ -143,8 +147,19 @@ def _arms(matrix: Matrix, item: ConfigurationSpec) -> tuple[str, ...]:
     return ("", AA_ARM) if item.name == matrix.baseline else ("",)
 
 
+def _skip(
+    matrix: Matrix, form: Form, choice: Choice, item: ConfigurationSpec, test: AnyTest
+) -> str | None:
+    """Why a cell is not run; None if it is."""
+    if item.skip is not None:
+        return item.skip
+    if choice:
+        return choice.leaves_out(matrix, item.name, test.name)
+    return form.leaves_out({**item.factors, **test.factors})
+
+
 def _cell(
-    matrix: Matrix, form: Form, item: ConfigurationSpec, test: AnyTest, arm: str
+    matrix: Matrix, item: ConfigurationSpec, test: AnyTest, arm: str, skip: str | None
 ) -> dict[str, Any]:
     factors = {**item.factors, **test.factors}
     return {
@@ -153,7 +168,7 @@ def _cell(
         "test": test.name,
         "arm": arm,
         "factors": factors,
-        "skip": form.leaves_out(factors) if item.skip is None else item.skip,
+        "skip": skip,
     }
 
 

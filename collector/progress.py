@@ -123,9 +123,19 @@ def planned_text(plan: Plan, estimate_s: float) -> str:
     ]
     if plan.blocks < plan.min_blocks:
         lines.append(f"too few blocks for a verdict: {plan.blocks} of at least {plan.min_blocks}")
-    skipped: dict[str, str] = {}
+    reasons: dict[str, dict[str, str | None]] = {}
     for cell in plan.cells:
-        if cell.skip is not None:
-            skipped[cell.configuration] = cell.skip
-    lines += [f"skipped: {name}: {reason}" for name, reason in skipped.items()]
+        reasons.setdefault(cell.configuration, {})[cell.cell_id] = cell.skip
+    for name, own in reasons.items():
+        if None not in own.values():
+            told = dict.fromkeys(str(reason) for reason in own.values())
+            lines.append(f"skipped: {name}: {'; '.join(told)}")
+    rest = sum(
+        reason is not None
+        for own in reasons.values()
+        if None in own.values()
+        for reason in own.values()
+    )
+    if rest:
+        lines.append(f"left out: {rest} cells of the other configurations")
     return "\n".join(lines)

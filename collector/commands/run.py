@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.campaign import find_matrix, finish, give_up_group, unfinished
+from collector.choice import read_choice
 from collector.errors import CrossoverError
 from collector.lab_kind import GUESTS, NETNS, for_kind, kind_of
 from collector.matrix import FORMS, load_matrix
@@ -33,6 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     form.add_argument("--short", dest="form", action="store_const", const="short")
     form.add_argument("--full", dest="form", action="store_const", const="full")
     parser.add_argument("--blocks", type=int, help="number of blocks (default: the form's)")
+    add_choice(parser)
     parser.add_argument("--seed", type=int, help="seed of the order (default: a new one)")
     parser.add_argument(
         "--resume",
@@ -40,6 +42,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="go on with the newest unfinished run of the matrix, if there is one",
     )
     parser.set_defaults(run=run, form=FORMS[0])
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """The options that choose part of a matrix."""
+    parser.add_argument(
+        "--configurations",
+        metavar="NAME,…",
+        help="only these, or patterns of them (vxlan*), and their baselines",
+    )
+    parser.add_argument(
+        "--tests", metavar="NAME,…", help="only these tests, or patterns of them (tcp_rr_*)"
+    )
 
 
 def runs_dir() -> Path:
@@ -53,12 +67,14 @@ def run(args: argparse.Namespace) -> int:
     """Measure, then print the report; raises CrossoverError."""
     from collector.runner import inventory
 
-    # A bad matrix, or one that the lab cannot have, is told before anything starts.
-    for_kind(load_matrix(find_matrix(args.matrix)), kind_of(inventory()))
+    # A bad matrix, one that the lab cannot have, and a choice of nothing are told before anything
+    # starts.
+    spec = for_kind(load_matrix(find_matrix(args.matrix)), kind_of(inventory()))
+    read_choice(args.configurations, args.tests).check(spec)
     variables: dict[str, Any] = {"matrix": args.matrix, "form": args.form}
     if args.matrix.endswith((".yml", ".yaml")):
         variables["matrix"] = os.path.abspath(args.matrix)
-    for key in ("blocks", "seed"):
+    for key in ("blocks", "seed", "configurations", "tests"):
         if getattr(args, key) is not None:
             variables[key] = getattr(args, key)
     folder, code = measure(variables, resume=args.resume)
