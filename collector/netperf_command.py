@@ -95,12 +95,12 @@ def length_s(settings: Mapping[str, Any]) -> int:
     duration = int(settings["duration_s"])
     if not settings.get("sessions"):
         return duration
-    return math.ceil(settings["start_s"] + SETTLE_S + duration + TAIL_S)
+    return math.ceil(float(settings["start_s"]) + SETTLE_S + duration + TAIL_S)
 
 
 def interim_s(settings: Mapping[str, Any]) -> float:
     """Seconds between two interim results of a session, and between two samples of the CPU."""
-    wanted = settings["duration_s"] / INTERIMS
+    wanted = float(settings["duration_s"]) / INTERIMS
     return round(min(max(wanted, SHORTEST_INTERIM_S), LONGEST_INTERIM_S), 2)
 
 
