@@ -126,6 +126,9 @@ def cells_table(run_dirs: Sequence[str | Path]) -> pa.Table:
             row = asdict(cell)
             row["verdict"] = cell.verdict.value
             row["factors"] = sorted(cell.factors.items())
+            for name in ("cpu_local_kinds", "cpu_remote_kinds"):
+                shares = row[name]
+                row[name] = None if shares is None else sorted(shares.items())
             row["kernels"], row["values"] = list(cell.kernels), list(cell.values)
             rows.append(
                 {
@@ -157,6 +160,7 @@ def _arrow_type(annotation: str) -> Any:
         "float": pa.float64(),
         "bool": pa.bool_(),
         "dict[str, str]": pa.map_(pa.string(), pa.string()),
+        "dict[str, float]": pa.map_(pa.string(), pa.float64()),
         "tuple[str, ...]": pa.list_(pa.string()),
         "tuple[float | None, ...]": pa.list_(pa.float64()),
     }[plain]

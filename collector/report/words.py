@@ -114,20 +114,36 @@ def bounded_sentences(cells: Sequence[CellSummary]) -> list[str]:
 
 
 def skipped_sentences(summary: MatrixSummary) -> list[str]:
-    """Skipped configurations, those with the same reason together."""
+    """Skipped configurations, tests and cells, those with the same reason together. A test that was
+    skipped wherever its configuration was not is named once."""
+    skipped = [cell for cell in summary.cells if cell.verdict is Verdict.SKIPPED]
+    configurations = _skipped_as_a_whole(summary.cells, "configuration")
+    tests = _skipped_as_a_whole(
+        [cell for cell in summary.cells if cell.configuration not in configurations], "test"
+    )
     by_reason: dict[str, list[str]] = {}
-    for cell in summary.cells:
-        if cell.verdict is Verdict.SKIPPED:
-            names = by_reason.setdefault(cell.reason or "no reason recorded", [])
-            whole = all(
-                other.verdict is Verdict.SKIPPED
-                for other in summary.cells
-                if other.configuration == cell.configuration
-            )
-            name = cell.configuration if whole else f"{cell.configuration} {cell.test}"
-            if name not in names:
-                names.append(name)
+    for cell in skipped:
+        names = by_reason.setdefault(cell.reason or "no reason recorded", [])
+        name = f"{cell.configuration} {cell.test}"
+        if cell.configuration in configurations:
+            name = cell.configuration
+        elif cell.test in tests:
+            name = f"test {cell.test}"
+        if name not in names:
+            names.append(name)
     return [f"Skipped: {', '.join(names)} ({reason})." for reason, names in by_reason.items()]
+
+
+def _skipped_as_a_whole(cells: Iterable[CellSummary], kind: str) -> set[str]:
+    """Names of the configurations (or tests) of which every cell was skipped."""
+    run: set[str] = set()
+    seen: set[str] = set()
+    for cell in cells:
+        name: str = getattr(cell, kind)
+        seen.add(name)
+        if cell.verdict is not Verdict.SKIPPED:
+            run.add(name)
+    return seen - run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

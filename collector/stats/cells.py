@@ -139,6 +139,7 @@ def describe(cell: Cell, ratios: Floats, blocks: int, settings: Settings) -> Cel
         p = paired.wilcoxon_p(shared)
         smallest = paired.smallest_wilcoxon_p(len(shared))
     skipped = sum(sample.status is SampleStatus.SKIPPED for sample in cell.samples)
+    valid = [sample for sample in cell.samples if usable(sample)]
     return CellSummary(
         cell_id=first.cell_id,
         configuration=first.configuration,
@@ -146,7 +147,7 @@ def describe(cell: Cell, ratios: Floats, blocks: int, settings: Settings) -> Cel
         arm=first.arm,
         factors=dict(first.factors),
         baseline=settings.baseline_of(first.configuration),
-        kernels=tuple(sorted({s.kernel for s in cell.samples if usable(s)})),
+        kernels=tuple(sorted({s.kernel for s in valid})),
         unit=first.unit,
         higher_is_better=first.higher_is_better,
         n=len(values),
@@ -171,10 +172,27 @@ def describe(cell: Cell, ratios: Floats, blocks: int, settings: Settings) -> Cel
         confidence_wanted_pct=min(
             _known(s.confidence_wanted_pct for s in cell.samples), default=None
         ),
-        cpu_local_pct=_median(s.cpu_local_pct for s in cell.samples if usable(s)),
-        cpu_remote_pct=_median(s.cpu_remote_pct for s in cell.samples if usable(s)),
-        generator_bound=sum(is_bounded(s) for s in cell.samples if usable(s)),
+        generator_bound=sum(is_bounded(s) for s in valid),
+        cpu_local_pct=_median(s.cpu_local_pct for s in valid),
+        cpu_remote_pct=_median(s.cpu_remote_pct for s in valid),
+        cpu_local_kinds=_medians([s.cpu_local_kinds for s in valid]),
+        cpu_remote_kinds=_medians([s.cpu_remote_kinds for s in valid]),
+        sd_local_us=_median(s.sd_local_us for s in valid),
+        sd_remote_us=_median(s.sd_remote_us for s in valid),
+        latency_mean_us=_median(s.latency_mean_us for s in valid),
+        # Percentiles have no mean and no median over repeats either: their range.
+        latency_p99_low_us=min(_known(s.latency_p99_low_us for s in valid), default=None),
+        latency_p99_high_us=max(_known(s.latency_p99_high_us for s in valid), default=None),
     )
+
+
+def _medians(shares: Sequence[Mapping[str, float] | None]) -> dict[str, float] | None:
+    """The median of each kind over the repeats that have it; None if none has any."""
+    known = [one for one in shares if one is not None]
+    kinds = dict.fromkeys(kind for one in known for kind in one)
+    return {
+        kind: float(np.median([one[kind] for one in known if kind in one])) for kind in kinds
+    } or None
 
 
 def _known(values: Iterable[float | None]) -> list[float]:

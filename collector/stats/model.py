@@ -51,6 +51,13 @@ class CellSummary:
     cpu_local_pct: float | None  # median over valid samples
     cpu_remote_pct: float | None
     generator_bound: int = 0  # valid samples of a forwarding rate that the generator bounded
+    cpu_local_kinds: dict[str, float] | None = None  # medians by kind of time, in % of all CPUs
+    cpu_remote_kinds: dict[str, float] | None = None
+    sd_local_us: float | None = None  # medians of the service demand, CPU us a KB or transaction
+    sd_remote_us: float | None = None
+    latency_mean_us: float | None = None  # median of the repeats' means
+    latency_p99_low_us: float | None = None  # of any session of any repeat, the lowest
+    latency_p99_high_us: float | None = None  # and the highest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
