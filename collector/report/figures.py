@@ -80,7 +80,10 @@ def printed_number(value: float, quantity: Quantity) -> str:
     shown = value / quantity.scale
     if quantity.unit == "%" and shown >= 10:
         return f"{shown:.1f}" if quantity.name.startswith("cpu_") else f"{shown:.0f}"
-    return f"{shown:.3f}" if quantity.scale == 1_000_000_000 else f"{shown:.2f}"
+    if quantity.scale == 1_000_000_000:
+        # Small packets through an emulated host make some Mbit/s: three digits must be left.
+        return f"{shown:.3f}" if shown >= 0.1 else f"{shown:.5f}"
+    return f"{shown:.2f}"
 
 
 def from_published(published: Published) -> FigureSet:
@@ -150,6 +153,9 @@ def from_summary(
                 entries[(cell.configuration, cell.test, name)] = Entry(
                     text=printed_number(value, quantities[name]), value=value
                 )
+        if has_number(cell):
+            for name, text in _beside(cell).items():
+                entries[(cell.configuration, cell.test, name)] = Entry(text=text, value=None)
     return FigureSet(
         rows=tuple(_row(name, cells) for name in _unique(c.configuration for c in cells)),
         columns=tuple(
@@ -159,6 +165,29 @@ def from_summary(
         entries=entries,
         baseline=summary.baseline,
     )
+
+
+# Kinds of CPU time that a table has room for; the samples have all of them.
+_SHOWN_KINDS = ("user", "system", "softirq", "steal")
+
+
+def _beside(cell: CellSummary) -> dict[str, str]:
+    """What stands beside a cell's number where it was measured: CPU time by kind
+    (``cpu_local_kinds``, ``cpu_remote_kinds``), service demand (``demand``), ``latency``."""
+    found: dict[str, str] = {}
+    for end, kinds in (("local", cell.cpu_local_kinds), ("remote", cell.cpu_remote_kinds)):
+        if kinds is not None:
+            shown = [f"{kind} {kinds[kind]:.1f}" for kind in _SHOWN_KINDS if kind in kinds]
+            found[f"cpu_{end}_kinds"] = ", ".join(shown)
+    unit = "us/KB" if cell.unit == "bit/s" else "us/Tran"
+    if cell.sd_local_us is not None and cell.sd_remote_us is not None:
+        found["demand"] = f"local {cell.sd_local_us:.2f}, remote {cell.sd_remote_us:.2f} {unit}"
+    low, high = cell.latency_p99_low_us, cell.latency_p99_high_us
+    if cell.latency_mean_us is not None and low is not None and high is not None:
+        one = cell.factors.get("sessions", "1") == "1" and low == high
+        tail = f"{high:.0f}" if one else f"{low:.0f} to {high:.0f}"
+        found["latency"] = f"mean {cell.latency_mean_us:.0f} us, p99 of a session {tail} us"
+    return found
 
 
 def quantities_of(cell: CellSummary, units: Units = PRINTED_UNITS) -> tuple[Quantity, ...]:

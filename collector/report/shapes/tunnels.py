@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from collector.published import Quantity
 from collector.report.figures import Column, Entry, FigureSet
-from collector.report.layout import Footnotes, Table, note_lines, underlined
+from collector.report.layout import Footnotes, Table, columns, note_lines, underlined
+from collector.report.shapes import sizes
 
 _WORDS = {"1": "Single Netperf session", "5": "Five Netperf sessions"}
 
@@ -12,16 +15,33 @@ _WORDS = {"1": "Single Netperf session", "5": "Five Netperf sessions"}
 def text(figures: FigureSet) -> str:
     """Every test as a block, every device with entries in it."""
     notes = Footnotes()
-    blocks = [_block(figures, column, notes) for column in figures.columns]
+    blocks = [_block(figures, column, notes) for column in measured(figures)]
+    for table in sizes.tables(figures):
+        body = columns([table.head, *table.rows])
+        blocks.append(f"{underlined(f'{table.caption}:', '=')}\n{body}")
     if notes.texts:
         blocks.append(note_lines(notes.lines()))
     return "\n\n".join(blocks)
 
 
+def measured(figures: FigureSet) -> tuple[Column, ...]:
+    """The tests that some device was measured with; a short form leaves most of them out."""
+    return tuple(
+        column
+        for column in figures.columns
+        if any(
+            entry.value is not None or entry.footnote is not None
+            for row in figures.rows
+            for entry in (figures.entry(row.name, column),)
+            if entry is not None
+        )
+    )
+
+
 def tables(figures: FigureSet) -> tuple[Table, ...]:
     """A table a test: devices down; the result, and the CPU of sender and receiver, across."""
     result: list[Table] = []
-    for column in figures.columns:
+    for column in measured(figures):
         notes = Footnotes()
         rows: list[tuple[str, ...]] = []
         for row in figures.rows:
@@ -34,17 +54,40 @@ def tables(figures: FigureSet) -> tuple[Table, ...]:
                 for name in ("cpu_local", "cpu_remote")
                 for entry in (figures.entry(row.name, column, name),)
             ]
-            rows.append((row.name, result_text, *cpus))
-        unit = column.headline.printed_unit
-        result.append(
-            Table(
-                caption=heading(column),
-                head=("Device", f"Result ({unit})", "CPU send local (%)", "CPU receive remote (%)"),
-                rows=tuple(rows),
-                notes=notes.lines(),
-            )
+            beside = [
+                "-" if entry is None else entry.text
+                for name in ("cpu_local_kinds", "cpu_remote_kinds", "demand", "latency")
+                for entry in (figures.entry(row.name, column, name),)
+            ]
+            rows.append((row.name, result_text, *cpus, *beside))
+        local, remote = _ends(column)
+        head = (
+            "Device",
+            f"Result ({column.headline.printed_unit})",
+            f"CPU {local} local (%)",
+            f"CPU {remote} remote (%)",
+            "Local by kind (%)",
+            "Remote by kind (%)",
+            "Service demand",
+            "Latency",
         )
-    return tuple(result)
+        result.append(Table(caption=heading(column), notes=notes.lines(), **_filled(head, rows)))
+    return (*result, *sizes.tables(figures))
+
+
+def _filled(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Head and rows without the columns behind the CPU's that no row fills."""
+    kept = [i for i in range(len(head)) if i < 4 or any(row[i] != "-" for row in rows)]
+    return {
+        "head": tuple(head[i] for i in kept),
+        "rows": tuple(tuple(row[i] for i in kept) for row in rows),
+    }
+
+
+def _ends(column: Column) -> tuple[str, str]:
+    """What the local and the remote end do."""
+    maerts = column.factors.get("netperf") == "TCP_MAERTS"
+    return ("receive", "send") if maerts else ("send", "receive")
 
 
 def heading(column: Column) -> str:
@@ -71,13 +114,23 @@ def _block(figures: FigureSet, column: Column, notes: Footnotes) -> str:
         remote = _value(figures.entry(row.name, column, "cpu_remote"), "", notes)
         unit = column.headline.printed_unit.removeprefix("rate ")
         result = _value(headline, unit, notes)
+        near, far = ("Recv", "Send") if _ends(column)[0] == "receive" else ("Send", "Recv")
         lines += [
             "    CPU utilization",
-            f"     - Send local: {local}",
-            f"     - Recv remote: {remote}",
+            f"     - {near} local: {local}{_kinds(figures, row.name, column, 'local')}",
+            f"     - {far} remote: {remote}{_kinds(figures, row.name, column, 'remote')}",
             f"    {_word(column.headline)}: {result}",
         ]
+        for name, word in (("demand", "Service demand"), ("latency", "Latency")):
+            entry = figures.entry(row.name, column, name)
+            if entry is not None:
+                lines.append(f"    {word}: {entry.text}")
     return "\n".join(lines)
+
+
+def _kinds(figures: FigureSet, row: str, column: Column, end: str) -> str:
+    entry = figures.entry(row, column, f"cpu_{end}_kinds")
+    return "" if entry is None else f" ({entry.text})"
 
 
 def _word(quantity: Quantity) -> str:
