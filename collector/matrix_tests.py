@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from collector.errors import InputError
@@ -53,9 +54,9 @@ class TestSpec:
 
 
 def default_start_s(sessions: int) -> int:
-    """Seconds that sessions are given to start: an emulated host of one CPU starts some 20 a
-    second, and a quick one wastes little."""
-    return 1 + sessions // 20
+    """Seconds that sessions are given to set up: an emulated host of one CPU sets up some ten a
+    second; one by itself waits for nobody."""
+    return 0 if sessions == 1 else 1 + math.ceil(sessions / 10)
 
 
 AnyTest = TestSpec | ForwardingSpec
@@ -121,5 +122,7 @@ def _check_numbers(spec: TestSpec, item: Shape) -> None:
         raise InputError(item.at("sessions"), str(spec.sessions), f"1 to {MOST_SESSIONS}")
     if spec.start_s is not None and spec.sessions is None:
         raise InputError(item.at("start_s"), str(spec.start_s), "none without sessions")
-    if spec.start_s is not None and spec.start_s < 1:
+    if spec.sessions == 1 and spec.start_s:
+        raise InputError(item.at("start_s"), str(spec.start_s), "none for one session")
+    if spec.sessions not in (None, 1) and (spec.start_s or 0) < 1:
         raise InputError(item.at("start_s"), str(spec.start_s), "at least 1 second")

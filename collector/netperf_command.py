@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from collector.matrix_tests import FIT, STREAMS
+from collector.sessions.launch import LENGTH, WAIT
 
 # Means over the iterations of a test, then quantities of its last iteration only.
 SELECTORS = (
@@ -35,6 +36,8 @@ SECONDS_OF_GRACE = 30
 # Sessions run before and after the window that they share: until all have found their rate, and
 # until the first of them has ended.
 SETTLE_S, TAIL_S = 0.5, 0.5
+# They begin within the second that netperf's wait is rounded to, and wake one after the other.
+SPREAD_S, SPREAD_A_SESSION_S = 1.0, 0.02
 # Interim results in a window, at least and (so that output stays small) at the most.
 INTERIMS = 20
 SHORTEST_INTERIM_S, LONGEST_INTERIM_S = 0.1, 2.0
@@ -56,7 +59,7 @@ class Path:
 def argv(settings: Mapping[str, Any], path: Path, payload_bytes: int) -> list[str]:
     """The netperf command line of a test. ``payload_bytes`` is what ``"fit"`` means here."""
     command = ["netperf", "-H", path.control, "-p", str(path.port), "-t", settings["netperf"]]
-    command += ["-l", str(length_s(settings)), "-c", "-C", "-j", "-P", "0"]
+    command += [*_length(settings), "-c", "-C", "-j", "-P", "0"]
     confidence = settings["confidence"]
     if settings.get("sessions"):
         # Below zero: look at the clock after every send, so that a slow session keeps to it.
@@ -90,12 +93,25 @@ def data_options(settings: Mapping[str, Any], path: Path, payload_bytes: int) ->
     return command
 
 
-def length_s(settings: Mapping[str, Any]) -> int:
-    """How long one netperf runs, seconds: the duration, for sessions what is around it besides."""
+def _length(settings: Mapping[str, Any]) -> list[str]:
+    """``-l``, and ``-s`` where sessions wait for each other: each gets values of its own."""
+    if (settings.get("sessions") or 0) > 1:
+        return ["-s", WAIT, "-l", LENGTH]
+    return ["-l", str(run_s(settings))]
+
+
+def run_s(settings: Mapping[str, Any]) -> int:
+    """How long one netperf sends, seconds: the duration, for sessions what is around it besides."""
     duration = int(settings["duration_s"])
-    if not settings.get("sessions"):
+    sessions = settings.get("sessions")
+    if not sessions:
         return duration
-    return math.ceil(float(settings["start_s"]) + SETTLE_S + duration + TAIL_S)
+    return math.ceil(SPREAD_S + sessions * SPREAD_A_SESSION_S + SETTLE_S + duration + TAIL_S)
+
+
+def length_s(settings: Mapping[str, Any]) -> int:
+    """How long a test takes, seconds. Sessions that wait run on as long as they have waited."""
+    return run_s(settings) + 2 * (settings.get("start_s") or 0)
 
 
 def interim_s(settings: Mapping[str, Any]) -> float:
@@ -124,7 +140,12 @@ def command(
     }
     if settings.get("sessions"):
         made["sessions"] = settings["sessions"]
-        made["window"] = {"settle_s": SETTLE_S, "wanted_s": float(settings["duration_s"])}
+        made["window"] = {
+            "settle_s": SETTLE_S,
+            "wanted_s": float(settings["duration_s"]),
+            "start_s": settings["start_s"],
+            "run_s": run_s(settings),
+        }
     return made
 
 

@@ -47,6 +47,7 @@ def write_sessions(
                     "rc": one.rc,
                     "timed_out": one.timed_out,
                     "started_at": one.started_at,
+                    "wait_s": one.wait_s,
                 }
                 for one in sessions
             ],
@@ -83,6 +84,7 @@ def read_sessions(raw: Path) -> tuple[list[Session], Window]:
                 rc=item.integer("rc"),
                 timed_out=item.boolean("timed_out"),
                 started_at=float(item.number("started_at")),
+                wait_s=item.integer("wait_s"),
                 stdout=out.read_text(encoding="utf-8", errors="replace"),
                 stderr=err.read_text(encoding="utf-8", errors="replace") if err.is_file() else "",
             )

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from . import labelled
 from .sessions.cpu import Reading, SpanError, within
-from .sessions.launch import Session, launch, pack, room_for
+from .sessions.launch import Session, Timing, launch, own_argv, pack, room_for
 from .sessions.window import Window, WindowError, common_window, read_interims
 
 
@@ -50,6 +50,7 @@ def run_one(command: Dict[str, Any], label: Optional[str], folder: str) -> Dict[
 def run_sessions(command: Dict[str, Any], label: Optional[str], folder: str) -> Dict[str, Any]:
     """Run the sessions of one command and find the window that they share.
 
+    ``argv`` of the result is the first session's; the others differ in how long they wait.
     ``packed`` holds what each session wrote; ``window`` is null, and ``window_error`` says why,
     where they have none in common (judging that is the controller's).
     """
@@ -58,11 +59,13 @@ def run_sessions(command: Dict[str, Any], label: Optional[str], folder: str) -> 
     os.makedirs(own)
     started = datetime.now(timezone.utc)
     began = time.monotonic()
-    sessions = launch(argv, command["sessions"], command["timeout"], own)
-    window, why = _window(sessions, command["window"])
+    wanted = command["window"]
+    timing = Timing(int(wanted["start_s"]), int(wanted["run_s"]))
+    sessions = launch(argv, command["sessions"], command["timeout"], own, timing)
+    window, why = _window(sessions, wanted)
     return {
         "cell_id": command["cell_id"],
-        "argv": argv,
+        "argv": own_argv(argv, sessions[0].wait_s, timing),
         "rc": next((one.rc for one in sessions if one.rc), 0),
         "timed_out": any(one.timed_out for one in sessions),
         "sessions": len(sessions),

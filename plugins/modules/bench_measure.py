@@ -84,6 +84,16 @@ options:
             description: Length of the window in seconds.
             type: float
             required: true
+          start_s:
+            description:
+              - Seconds that the sessions are given to set up. C(@wait) in the command becomes what
+                is left of them for each session.
+            type: int
+            default: 0
+          run_s:
+            description: Seconds that each then runs; C(@length) becomes this and the wait.
+            type: int
+            default: 0
   sampling:
     description: How the CPU of this host is sampled while the commands run; without it it is not.
     type: dict
@@ -259,6 +269,8 @@ def main() -> None:
                         "options": {
                             "settle_s": {"type": "float", "required": True},
                             "wanted_s": {"type": "float", "required": True},
+                            "start_s": {"type": "int", "default": 0},
+                            "run_s": {"type": "int", "default": 0},
                         },
                     },
                 },

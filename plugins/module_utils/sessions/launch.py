@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import resource
 import subprocess
@@ -14,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+# Words of a command line that each session gets its own value for.
+WAIT, LENGTH = "@wait", "@length"
 # Processes that a host needs beside the sessions, roughly.
 OTHER_PROCESSES = 100
 CGROUP = Path("/sys/fs/cgroup")
@@ -30,25 +33,59 @@ class Session:
     started_at: float
     stdout: str
     stderr: str
+    wait_s: int = 0
 
 
-def launch(argv: Sequence[str], count: int, timeout_s: float, folder: str) -> List[Session]:
+@dataclass(frozen=True)
+class Timing:
+    """``start_s`` seconds are given to all sessions to set up; none sends before. Each then runs
+    ``run_s`` seconds. Zero: each begins by itself, at once."""
+
+    start_s: int
+    run_s: int
+
+
+def own_argv(argv: Sequence[str], wait_s: int, timing: Timing) -> List[str]:
+    """The command line of a session that is to wait so long between its set-up and its test.
+
+    netperf's ``-s`` waits with its own end alone: the server's time runs from the set-up, so the
+    length (``-l``) has to cover the wait (tried with netperf 2.7.1: with a wait beyond the length
+    it finds no server any more, and a TCP_MAERTS loses the wait from its length).
+    """
+    values = {WAIT: str(wait_s), LENGTH: str(wait_s + timing.run_s)}
+    return [values.get(word, word) for word in argv]
+
+
+def wait_for(timing: Timing, since_s: float) -> int:
+    """The wait of a session that is started ``since_s`` seconds after the first: whole seconds, as
+    netperf takes them, at least one."""
+    return max(1, math.ceil(timing.start_s - since_s)) if timing.start_s else 0
+
+
+def launch(
+    argv: Sequence[str], count: int, timeout_s: float, folder: str, timing: Timing
+) -> List[Session]:
     """Start ``count`` copies as fast as they can be started and wait for all.
 
-    Output goes to files in ``folder`` first, so that none waits for a reader. Whoever has not
-    ended ``timeout_s`` after the last one was started is killed. Raises OSError if the program
-    cannot be started at all; the copies that already run are killed then.
+    Setting up many control connections is slow beside sessions that already send, so all wait
+    (``-s @wait``) until those started last are ready too. Output goes to files in ``folder`` first,
+    so that none waits for a reader. Whoever has not ended ``timeout_s`` after the last one was
+    started is killed. Raises OSError if the program cannot be started at all; the copies that
+    already run are killed then.
     """
     environment = {**os.environ, "LC_ALL": "C"}
     children: List[subprocess.Popen[bytes]] = []
     started: Dict[int, float] = {}
+    waits: Dict[int, int] = {}
+    began = time.monotonic()
     try:
         for number in range(1, count + 1):
             with _open(folder, number, "out") as out, _open(folder, number, "err") as err:
                 started[number] = time.time()
+                waits[number] = wait_for(timing, time.monotonic() - began)
                 children.append(
                     subprocess.Popen(
-                        list(argv),
+                        own_argv(argv, waits[number], timing),
                         stdin=subprocess.DEVNULL,
                         stdout=out,
                         stderr=err,
@@ -69,6 +106,7 @@ def launch(argv: Sequence[str], count: int, timeout_s: float, folder: str) -> Li
             started_at=round(started[number], 3),
             stdout=_text(folder, number, "out"),
             stderr=_text(folder, number, "err"),
+            wait_s=waits[number],
         )
         for number, child in enumerate(children, start=1)
     ]

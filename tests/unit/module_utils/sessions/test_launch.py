@@ -8,11 +8,12 @@ import pytest
 
 from collector.sessions import launch
 
+AT_ONCE = launch.Timing(0, 0)
 SCRIPT = "import sys,os; print('out', os.getpid()); print('err', file=sys.stderr)"
 
 
 def test_each_copy_keeps_its_own_output(tmp_path):
-    found = launch.launch([sys.executable, "-c", SCRIPT], 5, 30, str(tmp_path))
+    found = launch.launch([sys.executable, "-c", SCRIPT], 5, 30, str(tmp_path), AT_ONCE)
     assert [one.number for one in found] == [1, 2, 3, 4, 5]
     assert len({one.stdout for one in found}) == 5
     assert {(one.rc, one.timed_out, one.stderr) for one in found} == {(0, False, "err\n")}
@@ -20,11 +21,29 @@ def test_each_copy_keeps_its_own_output(tmp_path):
     assert starts == sorted(starts)
 
 
+def test_each_waits_for_those_started_last_and_its_length_covers_the_wait(tmp_path):
+    argv = [sys.executable, "-c", "import sys; print(*sys.argv[1:])", "@wait", "@length"]
+    found = launch.launch(argv, 3, 30, str(tmp_path), launch.Timing(7, 4))
+    for one in found:
+        wait, length = map(int, one.stdout.split())
+        assert (one.wait_s, length) == (wait, wait + 4)
+        assert 1 <= wait <= 7
+    assert found[0].wait_s == 7
+
+
+@pytest.mark.parametrize(
+    ("since", "wait"), [(0.0, 7), (0.001, 7), (1.0, 6), (5.5, 2), (6.5, 1), (9.0, 1)]
+)
+def test_waits_are_whole_seconds_and_end_together(since, wait):
+    assert launch.wait_for(launch.Timing(7, 4), since) == wait
+    assert launch.wait_for(launch.Timing(0, 4), since) == 0
+
+
 def test_a_copy_that_hangs_is_killed_and_told_from_the_others(tmp_path):
     script = "import os,time; r=os.open({!r}, os.O_CREAT|os.O_EXCL); time.sleep(60)"
     once = script.format(str(tmp_path / "first"))
     argv = [sys.executable, "-c", f"try:\n {once}\nexcept FileExistsError: print('done')"]
-    found = launch.launch(argv, 3, 3, str(tmp_path))
+    found = launch.launch(argv, 3, 3, str(tmp_path), AT_ONCE)
     hung = [one for one in found if one.timed_out]
     assert [one.rc for one in hung] == [-signal.SIGKILL]
     assert sorted(one.stdout for one in found) == ["", "done\n", "done\n"]
@@ -32,7 +51,7 @@ def test_a_copy_that_hangs_is_killed_and_told_from_the_others(tmp_path):
 
 def test_a_program_that_is_not_there_leaves_nothing_running(tmp_path):
     with pytest.raises(OSError, match="No such file"):
-        launch.launch([str(tmp_path / "absent")], 2, 5, str(tmp_path))
+        launch.launch([str(tmp_path / "absent")], 2, 5, str(tmp_path), AT_ONCE)
 
 
 def test_sessions_survive_packing():
