@@ -22,7 +22,7 @@ _OWN_BY_NATURE = frozenset(
         "host", "hostname", "name", "fqdn", "machine_id", "boot_id", "mac",
         "mac_address", "address", "addresses", "ipv4", "ipv6", "uptime", "uptime_s",
         "time", "captured_at", "recorded_at", "collected_at", "date", "pid", "uuid",
-        "serial"
+        "serial", "realtime_ns", "monotonic_ns", "steal_ticks", "conntrack_count", "frequency_khz"
     }
 )  # fmt: skip
 _MANY = 12  # a group with more values than this is counted, not listed, in a mail
@@ -100,7 +100,7 @@ def shared_and_own(hosts: Sequence[Host]) -> tuple[tuple[str, tuple[tuple[str, s
 
 
 def _own_by_nature(key: str) -> bool:
-    return key.rsplit(".", 1)[-1].lower() in _OWN_BY_NATURE
+    return not _OWN_BY_NATURE.isdisjoint(key.lower().split("."))
 
 
 def _counted(facts: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -118,19 +118,30 @@ def _counted(facts: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 def commands_of(folder: Path, plan: Plan) -> tuple[CommandGroup, ...]:
     """Command lines of each cell's first repeat, cells with the same command together."""
     groups: dict[tuple[str, tuple[tuple[str, ...], ...]], list[str]] = {}
+    together: dict[str, str] = {}
     for cell in plan.cells:
         files = sorted((folder / "raw" / cell.cell_id).glob("**/argv.json"), key=_natural)
         if cell.arm or not files:
             continue
         argvs = tuple(hide_passphrase(argv) for argv in read_argvs(files[0]))
         groups.setdefault((cell.test, argvs), []).append(cell.configuration)
+        together[cell.test] = _at_once(read_json(files[0]))
     everyone = {c.configuration for c in plan.cells if c.skip is None}
     return tuple(
         CommandGroup(
-            title=test if set(names) == everyone else f"{test} ({', '.join(names)})", argvs=argvs
+            title=test
+            + ("" if set(names) == everyone else f" ({', '.join(names)})")
+            + together[test],
+            argvs=argvs,
         )
         for (test, argvs), names in groups.items()
     )
+
+
+def _at_once(document: Any) -> str:
+    """``, 5 at once`` for the command of several sessions; they differ in what each waits."""
+    count = document.get("sessions") if isinstance(document, dict) else None
+    return f", {count} at once" if isinstance(count, int) and count > 1 else ""
 
 
 def commands_by_test(folder: Path, plan: Plan) -> dict[str, tuple[str, ...]]:

@@ -59,6 +59,7 @@ def html_page(report: Report, *, base: str = "") -> str:
         samples=_sample_tables(report),
         published=published,
         sections=report.sections,
+        specification=report.specification,
         hosts=report.hosts,
         fact_rows=fact_rows(report),
         commands=report.commands,

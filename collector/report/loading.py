@@ -14,6 +14,7 @@ from collector.report.figures import from_summary
 from collector.report.kernels import published_section, run_section
 from collector.report.model import Report, Section
 from collector.report.shapes import units_of_matrix
+from collector.report.specification import specification
 from collector.runfolder import Run, load_run
 from collector.samples import Sample
 from collector.stats.model import MatrixSummary
@@ -37,6 +38,7 @@ def build_report(run: Run, samples: list[Sample], folder: str) -> Report:
         summary=summary,
         figures=from_summary(summary, units=units_of_matrix(summary.matrix), commands=commands),
         hosts=hosts,
+        specification=specification(run.provenance),
         differences=evidence.differences(hosts),
         commands=evidence.commands_of(run.path, run.plan),
         proofs=evidence.proofs_of(run.path, run.plan),

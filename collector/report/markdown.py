@@ -72,6 +72,7 @@ def run_markdown(report: Report) -> str:
         applied=report.applied,
         published=published,
         sections=report.sections,
+        specification=report.specification,
         hosts=shared_and_own(report.hosts),
         hosts_count=len(report.hosts),
         differences=[difference_text(difference) for difference in report.differences],

@@ -8,6 +8,7 @@ from collector.published import Published
 from collector.report.against_published import PublishedComparison
 from collector.report.figures import FigureSet
 from collector.report.layout import Table
+from collector.report.specification import SpecificationLine
 from collector.stats.model import MatrixSummary
 
 
@@ -61,6 +62,7 @@ class Report:
     summary: MatrixSummary
     figures: FigureSet
     hosts: tuple[Host, ...]
+    specification: tuple[SpecificationLine, ...]
     differences: tuple[Difference, ...]
     commands: tuple[CommandGroup, ...]
     proofs: tuple[Proof, ...]

@@ -39,6 +39,7 @@ def run_text(report: Report) -> str:
             (section.title, [section_table(table) for table in section.tables], section.sentences)
             for section in report.sections
         ],
+        specification=report.specification,
         hosts=shared_and_own(report.hosts),
         hosts_count=len(report.hosts),
         differences=report.differences,

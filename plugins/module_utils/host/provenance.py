@@ -14,7 +14,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import cpufreq, ethtool, irq, kmod, process, record, selinux, sysctl, units
+from . import (
+    cpufreq,
+    ethtool,
+    irq,
+    kmod,
+    process,
+    record,
+    rss,
+    selinux,
+    sysctl,
+    topology,
+    units,
+)
 from .cpufreq import read as line_of
 from .errors import HostError, NotInstalledError
 from .run import Run
@@ -117,7 +129,7 @@ def parse_cpuinfo(text: str) -> Dict[str, Optional[str]]:
 
 
 def cpu() -> Dict[str, Any]:
-    """Model, count, mitigations, clock policies, idle states, what disturbed it so far."""
+    """Model, sockets, cores, mitigations, clock policies, idle states, what disturbed it so far."""
     weak = CPU / "vulnerabilities"
     cores = sorted(CPU.glob("cpu[0-9]*"), key=lambda path: int(path.name[3:]))
     frequency = CPU / "cpufreq"
@@ -129,6 +141,7 @@ def cpu() -> Dict[str, Any]:
         **parse_cpuinfo(Path("/proc/cpuinfo").read_text()),
         "online": line_of(CPU / "online"),
         "count": os.cpu_count(),
+        **topology.cpus(),
         "smt": line_of(CPU / "smt" / "control"),
         "memory_kib": _memory_kib(Path("/proc/meminfo").read_text()),
         "numa_nodes": line_of(Path("/sys/devices/system/node/online")),
@@ -157,7 +170,8 @@ def _hypervisor() -> Optional[str]:
 
 
 def device(name: str, run: Run) -> Dict[str, Any]:
-    """Driver, firmware, speed, offloads, queues, rings, interrupts of a network device."""
+    """Driver, firmware, bus, speed, offloads, queues and how packets are spread over them, rings,
+    interrupts of a network device."""
     folder = irq.NET / name
     if not folder.exists():
         raise HostError(f"device {name}: not on this host")
@@ -165,6 +179,7 @@ def device(name: str, run: Run) -> Dict[str, Any]:
     numa = line_of(folder / "device" / "numa_node") or line_of(folder / "device/../numa_node")
     return {
         **_driver(name, run),
+        **topology.bus(name),
         "address": line_of(folder / "address"),
         "mtu": _number(line_of(folder / "mtu")),
         # The kernel says -1, or nothing, where the link has no speed.
@@ -173,6 +188,7 @@ def device(name: str, run: Run) -> Dict[str, Any]:
         "state": line_of(folder / "operstate"),
         "numa_node": _number(numa),
         **{kind: _settings(kind, name, run) for kind in ethtool.OPTIONS},
+        "rss": _rss(name, run),
         "rx_queues": len(list(queues.glob("rx-*"))),
         "tx_queues": len(list(queues.glob("tx-*"))),
         "rps": {path.parent.name: line_of(path) for path in sorted(queues.glob("rx-*/rps_cpus"))},
@@ -199,6 +215,13 @@ def _driver(name: str, run: Run) -> Dict[str, Optional[str]]:
         "firmware": found.get("firmware-version"),
         "bus": found.get("bus-info"),
     }
+
+
+def _rss(name: str, run: Run) -> Optional[Dict[str, Any]]:
+    try:
+        return rss.read(name, run)
+    except NotInstalledError:
+        return None
 
 
 def _settings(kind: str, name: str, run: Run) -> Optional[Dict[str, str]]:
