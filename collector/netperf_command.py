@@ -111,7 +111,7 @@ def run_s(settings: Mapping[str, Any]) -> int:
 
 def length_s(settings: Mapping[str, Any]) -> int:
     """How long a test takes, seconds. Sessions that wait run on as long as they have waited."""
-    return run_s(settings) + 2 * (settings.get("start_s") or 0)
+    return run_s(settings) + 2 * int(settings.get("start_s") or 0)
 
 
 def interim_s(settings: Mapping[str, Any]) -> float:
