@@ -103,7 +103,7 @@ def _length(settings: Mapping[str, Any]) -> list[str]:
 def run_s(settings: Mapping[str, Any]) -> int:
     """How long one netperf sends, seconds: the duration, for sessions what is around it besides."""
     duration = int(settings["duration_s"])
-    sessions = settings.get("sessions")
+    sessions = int(settings.get("sessions") or 0)
     if not sessions:
         return duration
     return math.ceil(SPREAD_S + sessions * SPREAD_A_SESSION_S + SETTLE_S + duration + TAIL_S)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from collector.published import Quantity
 from collector.report.figures import Column, Entry, FigureSet
 from collector.report.layout import Footnotes, Table, columns, note_lines, underlined
@@ -61,7 +59,7 @@ def tables(figures: FigureSet) -> tuple[Table, ...]:
             ]
             rows.append((row.name, result_text, *cpus, *beside))
         local, remote = _ends(column)
-        head = (
+        head: tuple[str, ...] = (
             "Device",
             f"Result ({column.headline.printed_unit})",
             f"CPU {local} local (%)",
@@ -71,17 +69,19 @@ def tables(figures: FigureSet) -> tuple[Table, ...]:
             "Service demand",
             "Latency",
         )
-        result.append(Table(caption=heading(column), notes=notes.lines(), **_filled(head, rows)))
+        head, rows = _filled(head, rows)
+        result.append(
+            Table(caption=heading(column), head=head, rows=tuple(rows), notes=notes.lines())
+        )
     return (*result, *sizes.tables(figures))
 
 
-def _filled(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> dict[str, tuple[Any, ...]]:
+def _filled(
+    head: tuple[str, ...], rows: list[tuple[str, ...]]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Head and rows without the columns behind the CPU's that no row fills."""
     kept = [i for i in range(len(head)) if i < 4 or any(row[i] != "-" for row in rows)]
-    return {
-        "head": tuple(head[i] for i in kept),
-        "rows": tuple(tuple(row[i] for i in kept) for row in rows),
-    }
+    return tuple(head[i] for i in kept), [tuple(row[i] for i in kept) for row in rows]
 
 
 def _ends(column: Column) -> tuple[str, str]:
