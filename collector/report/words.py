@@ -48,8 +48,9 @@ def lab_sentence(kind: str, accelerator: str) -> str:
         )
     if kind == "netns":
         return (
-            "The hosts are network namespaces of one machine and share its kernel. The numbers "
-            "cannot be compared with two machines on a wire."
+            "The hosts are network namespaces of one machine and share its kernel and CPUs: the "
+            "use of CPU is the whole machine's on both. The numbers cannot be compared with two "
+            "machines on a wire."
         )
     return "Measured on the hosts described below."
 

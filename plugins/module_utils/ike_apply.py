@@ -49,11 +49,14 @@ with socket.socket(family, kind) as one:
 
 
 class NotUpError(Exception):
-    """SAs did not come up. ``reasons`` say why, ``log`` what the daemon said."""
+    """SAs did not come up. ``reasons`` say why, ``log`` what the daemon said; ``fired``: the guard
+    did before the change was complete."""
 
-    def __init__(self, text: str, reasons: Sequence[Reason], log: Sequence[str]) -> None:
+    def __init__(
+        self, text: str, reasons: Sequence[Reason], log: Sequence[str], fired: bool = False
+    ) -> None:
         super().__init__(text)
-        self.reasons, self.log = tuple(reasons), tuple(log)
+        self.reasons, self.log, self.fired = tuple(reasons), tuple(log), fired
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,8 @@ def carry_out(change: Change, parameters: Mapping[str, Any]) -> Dict[str, Any]:
                     "generation": change.generation,
                 },
             )
+            if armed:
+                guard.check(armed)
             daemon.start(change.config, maker(change.connections, seed))
         if wait_s:
             _await_sas(change, daemon, wait_s, parameters.get("level"))
@@ -189,7 +194,8 @@ def carry_out(change: Change, parameters: Mapping[str, Any]) -> Dict[str, Any]:
         _remove(change)
         if armed is not None and not ipsec_host.disarm(armed):
             guard.roll_back(armed)
-        raise NotUpError(str(error), reasons, log) from error
+        fired = isinstance(error, guard.FiredError)
+        raise NotUpError(str(error), reasons, log, fired) from error
     return {**result, **_read(change), "guard": armed.as_result() if armed else None}
 
 

@@ -28,8 +28,10 @@ LINES_A_SECOND = 20
 class RefusedError(Exception):
     """A change that failed half-way. ``left`` names what could not be undone."""
 
-    def __init__(self, text: str, left: Sequence[str], reasons: Sequence[Reason]) -> None:
-        self.left, self.reasons = tuple(left), tuple(reasons)
+    def __init__(
+        self, text: str, left: Sequence[str], reasons: Sequence[Reason], fired: bool = False
+    ) -> None:
+        self.left, self.reasons, self.fired = tuple(left), tuple(reasons), fired
         end = f"undoing it failed in part: {'; '.join(left)}" if left else "undone"
         super().__init__(redact(f"{text}; {end}"))
 
@@ -57,6 +59,8 @@ def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
         if armed:
             guard.begin(armed)
         ipsec_host.write_record(both)
+        if armed:
+            guard.check(armed)
         done = ipsec_host.batch(change.steps.batch())
         found = ipsec_host.read_present()
         left = plan(found, change.declared, change.owned).operations
@@ -67,7 +71,8 @@ def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
             guard.finish(armed)
     except (IpsecError, guard.FiredError, OSError) as error:
         reasons = getattr(error, "reasons", ())
-        raise RefusedError(str(error), _undo(change, armed), reasons) from error
+        fired = isinstance(error, guard.FiredError)
+        raise RefusedError(str(error), _undo(change, armed), reasons, fired) from error
     return {
         **result,
         **shown_result(_ours(found, change), change.connections, change.after.connections),

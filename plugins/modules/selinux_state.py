@@ -119,6 +119,10 @@ guard:
   description: The armed guard, or null.
   type: dict
   returned: always
+guard_rolled_back:
+  description: Whether the guard had to undo the change.
+  type: bool
+  returned: failure
 """
 
 from pathlib import Path
@@ -179,6 +183,7 @@ def _make(changes, declared, reboot, wanted_guard):
     try:
         if not reboot and selinux_state.cuts_access(changes):
             armed = _arm(wanted_guard)
+            guard.begin(armed)
         selinux_state.make_config(changes)
         if reboot:
             if selinux_state.needs_relabel(changes):
@@ -187,8 +192,12 @@ def _make(changes, declared, reboot, wanted_guard):
         selinux_state.make_booleans(changes)
         for change in changes:
             if change.key == "mode":
+                if armed is not None:
+                    guard.check(armed)
                 selinux.set_mode(change.after)
-    except (HostError, OSError):
+        if armed is not None:
+            guard.finish(armed)
+    except (HostError, OSError, guard.FiredError):
         if armed is not None:
             guard.roll_back(armed)
         raise
@@ -273,7 +282,8 @@ def main() -> None:
         _apply(module)
     except (HostError, guard.GuardError, OSError) as error:
         # Nothing is armed any more: the change has been undone, or never began.
-        module.fail_json(msg=str(error), guard=None)
+        fired = isinstance(error, guard.FiredError)
+        module.fail_json(msg=str(error), guard=None, guard_rolled_back=fired)
 
 
 if __name__ == "__main__":

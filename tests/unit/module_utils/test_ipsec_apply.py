@@ -41,7 +41,7 @@ class Host:
         monkeypatch.setattr(ipsec_host, "canonical_context", lambda context: context)
         monkeypatch.setattr(ipsec_host, "clock_base", lambda: 1000.0)
         monkeypatch.setattr(ipsec_host, "disarm", self.disarm)
-        for name in ("begin", "finish"):
+        for name in ("begin", "check", "finish"):
             monkeypatch.setattr(guard, name, lambda armed, name=name: self.steps.append(name))
         monkeypatch.setattr(guard, "settle", lambda: ())
         monkeypatch.setattr(guard, "arm", self.arm)
@@ -107,7 +107,7 @@ def test_a_declared_connection_is_made_and_read_back(host):
     assert result["state"]["sas_total"] == result["state"]["policies_total"] == 2
     assert result["connections"][0]["label"] == CONTEXT
     assert result["guard"]["unit"].startswith("unit-")
-    assert host.steps == ["begin", "finish"]
+    assert host.steps == ["begin", "check", "finish"]
     assert result["applied"]["operations"] == 4
     assert result["applied"]["seconds"] >= 0
 
@@ -213,16 +213,20 @@ def test_the_rollback_undoes_the_change_on_the_host_itself(host):
     assert command.argv[:2] == ("/bin/sh", "-c")
 
 
-def test_a_change_slower_than_its_guard_leaves_the_undoing_to_the_guard(host, monkeypatch):
+@pytest.mark.parametrize("step", ["check", "finish"])
+def test_a_change_slower_than_its_guard_leaves_the_undoing_to_the_guard(host, monkeypatch, step):
     def late(armed):
         raise guard.FiredError(armed)
 
     undone = []
-    monkeypatch.setattr(guard, "finish", late)
+    monkeypatch.setattr(guard, step, late)
     monkeypatch.setattr(guard, "roll_back", lambda armed: undone.append(armed) or ())
     monkeypatch.setattr(ipsec_host, "disarm", lambda armed: False)
-    with pytest.raises(ipsec_apply.RefusedError, match="were over before the change was complete"):
+    with pytest.raises(
+        ipsec_apply.RefusedError, match="were over before the change was complete"
+    ) as caught:
         host.run(ONE)
+    assert caught.value.fired
     assert len(undone) == 1
     assert not host.kernel.sas
 

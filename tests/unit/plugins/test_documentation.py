@@ -11,6 +11,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = sorted(path.stem for path in ROOT.glob("plugins/modules/*.py"))
 PREFIX = "ansible_collections.crossover.lab.plugins.modules."
+FRAGMENTS = "ansible_collections.crossover.lab.plugins.doc_fragments."
 PROSE = {"description", "version_added", "suboptions"}
 
 
@@ -51,6 +52,14 @@ def compare(where, documented, specified):
         compare(f"{where}{name}.", option.get("suboptions") or {}, given.get("options") or {})
 
 
+def shared_options(fragment):
+    """The options that a documentation fragment of this collection brings."""
+    collection, _, name = fragment.rpartition(".")
+    assert collection == "crossover.lab"
+    found = importlib.import_module(FRAGMENTS + name).ModuleDocFragment
+    return yaml.safe_load(found.DOCUMENTATION)["options"]
+
+
 def test_there_are_modules_to_check():
     assert MODULES
 
@@ -60,7 +69,11 @@ def test_the_documentation_has_the_options_that_the_module_takes(load, name):
     module, keywords = load(name)
     documentation = yaml.safe_load(module.DOCUMENTATION)
     assert documentation["module"] == name
-    compare(f"{name}: ", documentation.get("options", {}), keywords["argument_spec"])
+    options = dict(documentation.get("options", {}))
+    for fragment in documentation.get("extends_documentation_fragment", []):
+        assert not set(options) & set(shared_options(fragment)), fragment
+        options.update(shared_options(fragment))
+    compare(f"{name}: ", options, keywords["argument_spec"])
 
 
 @pytest.mark.parametrize("name", MODULES)
