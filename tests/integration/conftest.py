@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,15 +73,29 @@ def lab_environment(name: str) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="session")
-def lab():
-    """The lab, brought up if it does not run, and then taken down again at the end."""
-    name = os.environ.get("CROSSOVER_LAB", "test")
+@contextmanager
+def running(name: str, topology: str) -> Iterator[Lab]:
+    """A lab, brought up if it does not run, and then taken down again at the end."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    found = Lab(name, cache / "crossover" / "labs" / name / "ssh_config", lab_environment(name))
+    environment = {**lab_environment(name), "CROSSOVER_TOPOLOGY": topology}
+    found = Lab(name, cache / "crossover" / "labs" / name / "ssh_config", environment)
     up = found.playbook(ROOT / "playbooks" / "lab_up.yml", limit_s=START_LIMIT_S)
     assert up.returncode == 0, up.stdout + up.stderr
     yield found
     if "changed=0" not in up.stdout:
         down = found.playbook(ROOT / "playbooks" / "lab_down.yml")
         assert down.returncode == 0, down.stdout + down.stderr
+
+
+@pytest.fixture(scope="session")
+def lab():
+    """The lab of two hosts and one link."""
+    with running(os.environ.get("CROSSOVER_LAB", "test"), "pair") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def dut_lab():
+    """The lab of a tester and a device under test, under the name that `crossover run` gives it."""
+    with running(f"{os.environ.get('CROSSOVER_LAB', 'test')}-dut", "dut") as found:
+        yield found
