@@ -15,6 +15,7 @@ COMMANDS = (
     "demo",
     "setup",
     "lab",
+    "kernel",
     "plan",
     "run",
     "stress",

@@ -6,12 +6,15 @@ import argparse
 import os
 import sys
 
+from collector.commands.kernel import build_entry
 from collector.errors import CrossoverError, UsageError
-from collector.lab import paths, state
+from collector.kernel_entries import find_entry
+from collector.lab import paths, saved, state
 from collector.lab.errors import LabError
 from collector.lab_kind import NETNS, kind_of
 
 DEFAULT_LAB = "default"
+OWN_KERNEL = "the image's own"
 
 
 def lab_name() -> str:
@@ -31,6 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     up = verbs.add_parser("up", help="start it (boots once, restores its saved state later)")
     up.add_argument("--suite", choices=["bookworm", "trixie"], help="Debian release of the guests")
     up.add_argument("--topology", help="pair, dut, chain (default: CROSSOVER_TOPOLOGY or pair)")
+    up.add_argument("--kernel", metavar="NAME", help="boot this kernel (see crossover kernel list)")
     up.add_argument("--cloud-image", metavar="FILE", help="boot this qcow2 instead of the bake")
     down = verbs.add_parser("down", help="stop it; the saved state stays")
     down.add_argument("--forget", action="store_true", help="delete saved state, disks and keys")
@@ -72,6 +76,10 @@ def _up(args: argparse.Namespace) -> int:
         variables["lab_qemu_suite"] = args.suite
     if args.cloud_image:
         variables["lab_qemu_cloud_image"] = os.path.abspath(args.cloud_image)
+    if args.kernel is not None:
+        if args.kernel:
+            build_entry(find_entry(args.kernel))  # with a progress line, which a task has not
+        variables["lab_qemu_kernel"] = args.kernel
     if args.topology:
         os.environ["CROSSOVER_TOPOLOGY"] = args.topology
     start_lab(variables)
@@ -101,6 +109,11 @@ def _ssh(name: str, node: str, command: list[str]) -> int:
     os.execvp("ssh", ["ssh", "-F", str(paths.ssh_config(name)), node, *command])
 
 
+def kernel_text(name: str | None, release: str) -> str:
+    """A lab's kernel in words."""
+    return f"{name or OWN_KERNEL}{f' ({release})' if release else ''}"
+
+
 def status_text(name: str) -> str:
     """The lab in words."""
     found = state.load(name)
@@ -109,12 +122,20 @@ def status_text(name: str) -> str:
     lines = [f"lab {name}: {'running' if found.running() else 'stopped'}"]
     lines.append(f"accelerator: {found.accelerator} ({found.accelerator_reason})")
     lines.append(f"image: {found.image}, SELinux {found.selinux}")
+    lines.append(
+        f"kernel: {kernel_text(found.kernel, found.kernel_release)}, boot {found.boot + 1}"
+    )
     for node, item in found.nodes.items():
         alive = f"pid {item.pid}" if item.process.alive() else "dead"
         lines.append(f"{node}: {alive}, SSH on 127.0.0.1 port {item.ssh_port}")
     if found.how and found.running():
         lines.append(f"last start: {found.how}, {found.start_s:.1f} s to the first SSH commands")
     lines.append(f"saved state: {'yes' if found.saved else 'no'}")
+    kept = saved.everything(name)
+    if kept:
+        size = sum(item[1] for item in kept) / 2**20
+        names = ", ".join(f"{item.kernel or OWN_KERNEL} (boot {item.boot + 1})" for item, _ in kept)
+        lines.append(f"saved states, at most {saved.KEPT}: {names}; {size:.0f} MiB")
     if found.given_up:
         lines.append(f"the saved state before was given up: {found.given_up}")
     return "\n".join(lines)

@@ -22,18 +22,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--netns", action="store_true", help="also what a lab of network namespaces needs"
     )
+    parser.add_argument("--kernels", action="store_true", help="also what compiling kernels needs")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Install what is missing; raises CrossoverError."""
-    ensure_controller(tests=args.tests, netns=args.netns)
+    ensure_controller(tests=args.tests, netns=args.netns, kernels=args.kernels)
     print("this machine has what Crossover needs")
     return 0
 
 
-def missing_programs(tests: bool = False, netns: bool = False) -> list[str]:
-    """Packages whose program this machine lacks, by the role's own table; each once."""
+def missing_programs(tests: bool = False, netns: bool = False, kernels: bool = False) -> list[str]:
+    """Packages whose program (or file) this machine lacks, by the role's own table; each once."""
     from collector.runner import ROOT
 
     table = yaml.safe_load((ROOT / PROGRAMS).read_text(encoding="utf-8"))
@@ -42,17 +43,23 @@ def missing_programs(tests: bool = False, netns: bool = False) -> list[str]:
         wanted.update(table["__controller_test_programs"])
     if netns:
         wanted.update(table["__controller_netns_programs"])
+    if kernels:
+        wanted.update(table["__controller_kernel_programs"])
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    missing = (item for program, item in wanted.items() if not shutil.which(program, path=path))
+    missing = (
+        package
+        for program, package in wanted.items()
+        if not (os.path.exists(program) if program[0] == "/" else shutil.which(program, path=path))
+    )
     return list(dict.fromkeys(missing))
 
 
-def ensure_controller(tests: bool = False, netns: bool = False) -> None:
+def ensure_controller(tests: bool = False, netns: bool = False, kernels: bool = False) -> None:
     """Run ``controller.yml`` if a program is missing; asks first where there is a terminal.
 
     Raises CrossoverError if the user declines or there is no way to become root.
     """
-    missing = missing_programs(tests, netns)
+    missing = missing_programs(tests, netns, kernels)
     if not missing:
         return
     text = ", ".join(missing)
@@ -72,8 +79,12 @@ def ensure_controller(tests: bool = False, netns: bool = False) -> None:
     from collector.progress import say_step
     from collector.runner import must, run_playbook
 
-    variables = {"controller_tests": tests, "controller_netns": netns}
+    variables = {
+        "controller_tests": tests,
+        "controller_netns": netns,
+        "controller_kernels": kernels,
+    }
     must(run_playbook("controller", variables, say_step), "setup")
-    still = missing_programs(tests, netns)
+    still = missing_programs(tests, netns, kernels)
     if still:
         raise CrossoverError(f"setup: still missing after installation: {', '.join(still)}")

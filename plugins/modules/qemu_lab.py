@@ -63,6 +63,15 @@ options:
     description: Whether guests can reach nothing but each other.
     type: bool
     default: true
+  kernel:
+    description:
+      - Folder of a built kernel (see M(crossover.lab.kernel_build)) that the guests boot in place
+        of the image's own. Not for cloud images.
+    type: path
+  boot:
+    description: Which boot of the kernel; each is a real one with a saved state of its own.
+    type: int
+    default: 0
   boot_timeout:
     description: Seconds until the first login of a booting guest.
     type: int
@@ -100,18 +109,19 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.crossover.lab.plugins.module_utils.lab import instance, state
 from ansible_collections.crossover.lab.plugins.module_utils.lab.errors import LabError
+from ansible_collections.crossover.lab.plugins.module_utils.lab.wish import Wish
 
 EX_TEMPFAIL = 75
 
 
-def _wish(module: AnsibleModule) -> instance.Wish:
+def _wish(module: AnsibleModule) -> Wish:
     wanted = module.params
     image = wanted["cloud_image"] or wanted["image"]
     if not wanted["topology"]:
         raise LabError("topology: found nothing; wanted a topology for state=up")
     if not image or not Path(image).exists():
         raise LabError(f"image: found {image!r}; wanted a baked image's folder or a qcow2 file")
-    return instance.Wish(
+    return Wish(
         name=wanted["name"],
         topology=wanted["topology"],
         image=Path(image),
@@ -124,6 +134,8 @@ def _wish(module: AnsibleModule) -> instance.Wish:
         append=wanted["append"],
         restrict=wanted["restrict"],
         boot_timeout_s=wanted["boot_timeout"],
+        kernel=Path(wanted["kernel"]) if wanted["kernel"] else None,
+        boot=wanted["boot"],
     )
 
 
@@ -154,6 +166,8 @@ def main() -> None:
             },
             "append": {"type": "str", "default": ""},
             "restrict": {"type": "bool", "default": True},
+            "kernel": {"type": "path"},
+            "boot": {"type": "int", "default": 0},
             "boot_timeout": {"type": "int", "default": 600},
         },
         mutually_exclusive=[("image", "cloud_image")],

@@ -100,6 +100,9 @@ def test_status_tells_accelerator_reason_and_what_is_dead(capsys):
         image="/i",
         selinux="enforcing",
         saved="s",
+        kernel="lab-6.12",
+        kernel_release="6.12.1-x",
+        boot=1,
     )
     found.nodes["client"] = state.NodeState(2**22 + 1, 1, 2022, "")
     found.write()
@@ -108,6 +111,7 @@ def test_status_tells_accelerator_reason_and_what_is_dead(capsys):
         "lab x: stopped",
         "accelerator: tcg (emulation, as this host has no /dev/kvm)",
         "image: /i, SELinux enforcing",
+        "kernel: lab-6.12 (6.12.1-x), boot 2",
         "client: dead, SSH on 127.0.0.1 port 2022",
         "saved state: yes",
     ]

@@ -22,7 +22,7 @@ from .errors import LabError
 from .paths import images_dir, tool_environment
 
 # Raised when the way an image is made changes, so that older ones are not taken for new ones.
-FORMAT = 2
+FORMAT = 3
 # What a bake needs at its widest point: archive, unpacked tree and image.
 BAKE_BYTES = 3_000_000_000
 
@@ -64,10 +64,8 @@ class Recipe:
         return digest.hexdigest()[:16]
 
 
-def host_mirror(asked: str = "") -> str:
-    """The URI of the Debian archive that the host's own apt uses, or ``asked`` if given."""
-    if asked:
-        return asked
+def host_archives() -> dict[str, str]:
+    """The URIs of the archives that the host's own apt uses, by ``ORIGIN/LABEL``."""
     done = subprocess.run(
         ["apt-get", "indextargets", "--format", "$(ORIGIN)\t$(LABEL)\t$(REPO_URI)"],
         capture_output=True,
@@ -76,10 +74,17 @@ def host_mirror(asked: str = "") -> str:
         env={**os.environ, "LC_ALL": "C"},
     )
     rows = [line.split("\t") for line in done.stdout.splitlines()]
-    for row in rows:
-        if len(row) == 3 and row[0] == "Debian" and row[1] == "Debian":
-            return row[2].rstrip("/")
-    found = ", ".join(sorted({row[0] for row in rows if row[0]})) or "none"
+    return {f"{row[0]}/{row[1]}": row[2].rstrip("/") for row in reversed(rows) if len(row) == 3}
+
+
+def host_mirror(asked: str = "") -> str:
+    """The URI of the Debian archive that the host's own apt uses, or ``asked`` if given."""
+    if asked:
+        return asked
+    archives = host_archives()
+    if "Debian/Debian" in archives:
+        return archives["Debian/Debian"]
+    found = ", ".join(sorted({name.split("/")[0] for name in archives} - {""})) or "none"
     raise LabError(
         f"guest image: this host's apt has archives of {found} and none of Debian"
         " (after 'apt-get update'); set lab_qemu_mirror to the URI of a Debian archive"
@@ -242,7 +247,11 @@ def _write_boot_files(recipe: Recipe, archive: Path, folder: Path) -> dict[str, 
         config = _content(members, tar, f"/boot/config-{release}")
         modules = _modules(members, tar, release)
         busybox = _content(members, tar, "/usr/bin/busybox")
-        (folder / "initrd").write_bytes(initramfs.build(busybox, recipe.init.read_bytes(), modules))
+        init = recipe.init.read_bytes()
+        (folder / "initrd").write_bytes(initramfs.build(busybox, init, modules))
+        # For the initramfs of other kernels that boot this image.
+        (folder / "busybox").write_bytes(busybox)
+        (folder / "init").write_bytes(init)
         _write_contexts(recipe, members, tar, folder / "contexts")
     return {
         "kernel_release": release,

@@ -9,18 +9,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import qemu, qmp, seed, ssh
+from . import qemu, qmp, saved, seed, ssh
 from .accelerator import Accelerator, choose
+from .booting import boot_of, guest_kernel, own_kernel, own_loader
 from .errors import LabError
+from .guest_kernel import GuestKernel
 from .image import require_space
 from .paths import lab_dir, make_runtime_dir, runtime_dir, ssh_config
 from .process import with_argument
 from .state import LabState, NodeState, load, locked
 from .topology import Topology, read_topology
+from .wish import Wish, from_document
 
 SNAPSHOT_BYTES_PER_NODE = 600_000_000
 USER = "root"
@@ -29,54 +32,19 @@ USER = "root"
 RESTORE_TIMEOUT_S = 240.0
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What the lab shall be."""
-
-    name: str
-    topology: dict[str, Any]
-    image: Path  # folder of a baked image, or a cloud image file
-    cloud: bool
-    cloud_packages: tuple[str, ...]
-    accelerator: str
-    memory_mib: int
-    cpus: int
-    selinux: str
-    append: str
-    restrict: bool
-    boot_timeout_s: float
+def _seed(name: str, node: str) -> Path:
+    return lab_dir(name) / f"{node}.seed"
 
 
-def _node_files(name: str, node: str) -> qemu.NodeFiles:
+def _node_files(name: str, node: str, disks: Path) -> qemu.NodeFiles:
     folder, sockets = lab_dir(name), runtime_dir(name)
     return qemu.NodeFiles(
-        overlay=folder / f"{node}.qcow2",
-        seed=folder / f"{node}.seed",
+        overlay=disks / f"{node}.qcow2",
+        seed=_seed(name, node),
         console=folder / f"{node}.console",
         qmp=sockets / f"{node}.qmp",
         pid=folder / f"{node}.pid",
         sockets=sockets,
-    )
-
-
-def _own_loader(wish: Wish) -> Path | None:
-    """The disk of a baked image that boots by itself, None if the image has none."""
-    disk = wish.image / "disk.raw"
-    return disk if not wish.cloud and disk.exists() else None
-
-
-def _boot(wish: Wish) -> qemu.Boot:
-    if _own_loader(wish) and (wish.append or wish.selinux != "enforcing"):
-        raise LabError(
-            f"lab {wish.name}: found append {wish.append!r} and selinux {wish.selinux!r}; wanted"
-            " neither, as guests with a boot loader have their command line from it"
-        )
-    if wish.cloud or _own_loader(wish):
-        return qemu.Boot(None, None, "")
-    return qemu.Boot(
-        wish.image / "vmlinuz",
-        wish.image / "initrd",
-        qemu.append_line(wish.selinux, wish.append),
     )
 
 
@@ -88,13 +56,14 @@ def _accelerator(wish: Wish) -> Accelerator:
     return choose(wish.accelerator, wish.image / "vmlinuz", wish.image / "initrd")
 
 
-def _inputs(wish: Wish, topology: Topology) -> list[str]:
+def _inputs(wish: Wish, topology: Topology, kernel: GuestKernel | None) -> list[str]:
     """What a saved state depends on besides the command line."""
     image = str(wish.image.resolve())
     if wish.cloud:
         facts = wish.image.stat()
         image += f":{facts.st_size}:{facts.st_mtime_ns}:{' '.join(wish.cloud_packages)}"
-    return [qemu.version(), image, repr(topology)]
+    booted = f"{kernel.facts['identity'] if kernel else 'own'}:{wish.boot}"
+    return [qemu.version(), image, repr(topology), booted]
 
 
 def _write_identity(wish: Wish, topology: Topology, node: str, authorized: str) -> str:
@@ -103,7 +72,7 @@ def _write_identity(wish: Wish, topology: Topology, node: str, authorized: str) 
     key = folder / f"{node}.hostkey"
     public = ssh.make_key(key, f"crossover-{node}")
     identity = seed.Identity(wish.name, node, key.read_text(), public, authorized)
-    target = _node_files(wish.name, node).seed
+    target = _seed(wish.name, node)
     if wish.cloud:
         seed.cloud_seed(identity, topology, list(wish.cloud_packages), target)
     else:
@@ -111,10 +80,9 @@ def _write_identity(wish: Wish, topology: Topology, node: str, authorized: str) 
     return f"crossover-{node} {' '.join(public.split()[:2])}\n"
 
 
-def _make_overlay(wish: Wish, node: str) -> None:
-    overlay = _node_files(wish.name, node).overlay
+def _make_overlay(wish: Wish, node: str, overlay: Path) -> None:
     overlay.unlink(missing_ok=True)
-    backing = wish.image if wish.cloud else _own_loader(wish) or wish.image / "root.ext4"
+    backing = wish.image if wish.cloud else own_loader(wish) or wish.image / "root.ext4"
     backing_format = "qcow2" if wish.cloud else "raw"
     done = subprocess.run(
         [
@@ -135,7 +103,10 @@ class _Starter:
     def __init__(self, wish: Wish) -> None:
         self.wish = wish
         self.topology = read_topology(wish.topology)
-        self.boot = _boot(wish)
+        kernel = guest_kernel(wish)
+        self.boot = boot_of(wish, kernel)
+        facts = kernel.facts if kernel is not None else own_kernel(wish)
+        self.disks = saved.folder(wish.name, facts["name"], wish.boot)
         found = _accelerator(wish)
         self.machine = qemu.Machine(found.name, wish.memory_mib, wish.cpus, wish.restrict)
         self.state = LabState(
@@ -145,8 +116,13 @@ class _Starter:
             accelerator_reason=found.reason,
             image=str(wish.image),
             selinux=wish.selinux,
+            kernel=facts["name"],
+            kernel_identity=facts["identity"],
+            kernel_release=facts["release"],
+            boot=wish.boot,
+            wish=wish.document(),
         )
-        self.state.signature = self._signature()
+        self.state.signature = self._signature(kernel)
         self._writing = threading.Lock()  # of the state, by the threads that start nodes
 
     def _command(self, node: str, port: int, restore: str | None) -> list[str]:
@@ -156,14 +132,18 @@ class _Starter:
             node,
             self.boot,
             self.machine,
-            _node_files(self.wish.name, node),
+            self.files(node),
             port,
             restore,
         )
 
-    def _signature(self) -> str:
+    def _signature(self, kernel: GuestKernel | None) -> str:
         words = [word for node in self.topology.nodes for word in self._command(node, 0, None)]
-        return qemu.signature(words, _inputs(self.wish, self.topology))
+        return qemu.signature(words, _inputs(self.wish, self.topology, kernel))
+
+    def files(self, node: str) -> qemu.NodeFiles:
+        """The files and sockets of a node."""
+        return _node_files(self.wish.name, node, self.disks)
 
     def prepare(self, fresh: bool) -> None:
         """Keys, seeds and, for a fresh boot, new overlays."""
@@ -171,7 +151,8 @@ class _Starter:
         make_runtime_dir(self.wish.name)
         if not fresh:
             return
-        _drop_disks(self)
+        self.drop_disks()
+        self.disks.mkdir(parents=True, exist_ok=True)
         require_space(
             folder, SNAPSHOT_BYTES_PER_NODE * len(self.topology.nodes), f"lab {self.wish.name}"
         )
@@ -179,7 +160,7 @@ class _Starter:
         known = ""
         for node in self.topology.nodes:
             known += _write_identity(self.wish, self.topology, node, authorized)
-            _make_overlay(self.wish, node)
+            _make_overlay(self.wish, node, self.files(node).overlay)
         (folder / "known_hosts").write_text(known)
 
     def start(self, restore: str | None) -> None:
@@ -198,7 +179,7 @@ class _Starter:
         ssh_config(self.wish.name).write_text(text)
 
     def _start_node(self, node: str, restore: str | None) -> None:
-        files = _node_files(self.wish.name, node)
+        files = self.files(node)
         for attempt in range(5):
             port = qemu.free_port()
             try:
@@ -230,7 +211,7 @@ class _Starter:
     def _wait(self, node: str, command: Callable[[], str], timeout_s: float) -> None:
         """``ssh.wait``, which gives up at once if QEMU ended, and says so if QEMU stopped the
         guest: for want of disk space, say."""
-        files, process = _node_files(self.wish.name, node), self.state.nodes[node].process
+        files, process = self.files(node), self.state.nodes[node].process
 
         def attempt() -> str:
             if not process.alive():
@@ -257,11 +238,20 @@ class _Starter:
 
         def settle(node: str) -> None:
             self._wait(node, lambda: ready, self.wish.boot_timeout_s)
-            files = _node_files(self.wish.name, node)
+            files = self.files(node)
             qmp.save_state(files.qmp, node)
 
         self.on_all(settle)
         self.state.saved = self.state.signature
+        state = self.state
+        saved.write(self.disks, saved.Saved(state.kernel, state.boot, state.signature, time.time()))
+        saved.prune(self.wish.name)
+
+    def drop_disks(self) -> None:
+        """Forget the saved state of this boot, and its disks."""
+        saved.forget(self.disks)
+        for node in self.topology.nodes:
+            self.files(node).overlay.unlink(missing_ok=True)
 
 
 def _stop_nodes(state: LabState | None, name: str) -> bool:
@@ -326,9 +316,10 @@ def up(wish: Wish) -> tuple[bool, LabState]:
             except LabError:
                 pass  # it hangs: start it anew
         _stop_nodes(before, wish.name)
-        saved = before.saved if before is not None else None
+        state = saved.read(starter.disks)
+        fits = state is not None and state.signature == starter.state.signature
         try:
-            restored = saved == starter.state.signature and _restore(starter)
+            restored = fits and _restore(starter)
             if not restored:
                 _boot_fresh(starter)
             starter.state.how = "restored" if restored else "booted"
@@ -337,17 +328,12 @@ def up(wish: Wish) -> tuple[bool, LabState]:
         except BaseException:
             _stop_nodes(starter.state, wish.name)
             if starter.state.saved is None:
-                _drop_disks(starter)  # a half-made disk is of no use and may fill the file system
+                starter.drop_disks()  # a half-made disk is of no use and may fill the file system
             # On a full disk, which is the error told below. The next start needs no state.
             with contextlib.suppress(OSError):
                 starter.state.write()
             raise
         return True, starter.state
-
-
-def _drop_disks(starter: _Starter) -> None:
-    for node in starter.topology.nodes:
-        _node_files(starter.wish.name, node).overlay.unlink(missing_ok=True)
 
 
 def _restore(starter: _Starter) -> bool:
@@ -357,11 +343,13 @@ def _restore(starter: _Starter) -> bool:
         starter.state.saved = starter.state.signature
         starter.start(qmp.SNAPSHOT)
         starter.wait_restored(RESTORE_TIMEOUT_S)
+        saved.used(starter.disks)
         return True
     except LabError as error:
         starter.state.given_up = str(error)
         _stop_nodes(starter.state, starter.wish.name)
         starter.state.saved = None
+        saved.forget(starter.disks)
         return False
 
 
@@ -369,6 +357,15 @@ def _boot_fresh(starter: _Starter) -> None:
     starter.prepare(fresh=True)
     starter.start(None)
     starter.wait_booted()
+
+
+def switch(name: str, kernel: Path | None, boot: int) -> tuple[bool, LabState]:
+    """Boot the nodes of a running lab into another kernel (None: the image's own), everything else
+    as it was asked for; returns as ``up`` does. LabError if the lab does not run."""
+    before = load(name)
+    if before is None or not before.running():
+        raise LabError(f"lab {name} does not run; start it first")
+    return up(replace(from_document(before.wish), kernel=kernel, boot=boot))
 
 
 def down(name: str, forget: bool = False) -> bool:

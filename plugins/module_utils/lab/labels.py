@@ -59,10 +59,15 @@ class Labeller:
         return context.value.decode()
 
 
-def debugfs_commands(files: Iterable[tuple[str, int]], labeller: Labeller) -> Iterator[str]:
-    """One ``ea_set`` command per path; the value ends in a NUL as the kernel stores it."""
+def debugfs_commands(
+    files: Iterable[tuple[str, int]], labeller: Labeller, mounted_on: str = ""
+) -> Iterator[str]:
+    """One ``ea_set`` command per path; the value ends in a NUL as the kernel stores it.
+
+    ``mounted_on`` is where the file system will be found: the policy knows files by that.
+    """
     for path, mode in files:
-        context = labeller.lookup(path, mode)
+        context = labeller.lookup((mounted_on + path).rstrip("/") or "/", mode)
         if context is None:
             continue
         if '"' in path or "\n" in path:

@@ -30,11 +30,13 @@ CPU_MODEL = {"kvm": "host", "tcg": "max"}
 @dataclass(frozen=True)
 class Boot:
     """What a node boots: kernel, initramfs and command line, or (``kernel`` None) the boot
-    loader of its own disk."""
+    loader of its own disk. ``modules`` is an ext4 image with the modules of a kernel that is not
+    the disk's own."""
 
     kernel: Path | None
     initrd: Path | None
     append: str
+    modules: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,12 @@ def command(
     argv += ["-device", f"virtio-blk-pci,drive={ROOT_NODE}"]
     argv += ["-blockdev", f"driver=file,filename={files.seed},node-name=seedfile,read-only=on"]
     argv += ["-blockdev", "driver=raw,file=seedfile,node-name=seed,read-only=on"]
-    argv += ["-device", "virtio-blk-pci,drive=seed", "-device", "virtio-rng-pci"]
+    argv += ["-device", "virtio-blk-pci,drive=seed"]
+    if boot.modules is not None:
+        argv += ["-blockdev", f"driver=file,filename={boot.modules},node-name=modfile,read-only=on"]
+        argv += ["-blockdev", "driver=raw,file=modfile,node-name=modules,read-only=on"]
+        argv += ["-device", "virtio-blk-pci,drive=modules"]
+    argv += ["-device", "virtio-rng-pci"]
     restrict = "on" if machine.restrict else "off"
     argv += [
         "-netdev",

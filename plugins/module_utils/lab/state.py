@@ -36,9 +36,10 @@ class NodeState:
 
 @dataclass
 class LabState:
-    """Everything that is known of a lab. ``saved`` is the signature of the saved state on the
-    nodes' disks, None if there is none; ``given_up`` says why the one before could not be restored;
-    ``how`` is ``booted`` or ``restored``."""
+    """Everything that is known of a lab. ``kernel`` is the name of the entry that was booted, None
+    for the image's own, and ``boot`` counts its boots; ``saved`` is the signature of that boot's
+    saved state, None if there is none; ``given_up`` says why the one before could not be restored;
+    ``how`` is ``booted`` or ``restored``; ``wish`` is what was asked for (``Wish.document``)."""
 
     name: str
     topology: dict[str, Any]
@@ -46,13 +47,17 @@ class LabState:
     accelerator: str = ""
     accelerator_reason: str = ""
     image: str = ""
+    kernel: str | None = None
+    kernel_identity: str | None = None
     kernel_release: str = ""
+    boot: int = 0
     selinux: str = ""
     signature: str = ""
     saved: str | None = None
     given_up: str = ""
     how: str = ""
     start_s: float = 0.0
+    wish: dict[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
 
     def running(self) -> bool:
