@@ -12,7 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from collector import journal, proof, proof_forwarding, store, tunnels
+from collector import (
+    campaign_kernels,
+    journal,
+    proof,
+    proof_forwarding,
+    proof_kernel,
+    store,
+    tunnels,
+)
 from collector.choice import read_choice
 from collector.errors import InputError, UsageError
 from collector.forwarding import group as forwarding
@@ -78,6 +86,8 @@ def open_campaign(
     client: Mapping[str, Any],
     server: Mapping[str, Any],
     missing: Mapping[str, str] | None = None,
+    kernels: str | None = None,
+    compile_: bool = False,
 ) -> dict[str, Any]:
     """Plan a new run, or take up the run named by ``resume``. Raises CrossoverError.
 
@@ -85,12 +95,17 @@ def open_campaign(
     link, links} with the links as the inventory has them; in forwarding tests they are the tester
     and the device under test. ``configurations`` and ``tests`` choose part of the matrix
     (collector.choice). ``missing`` says of types of tunnel why a host cannot have them, so that
-    what needs them is skipped. Returns the run folder and its groups.
+    what needs them is skipped. ``kernels`` is ``LABEL=NAME,LABEL=NAME``: every configuration on
+    each of them; ``compile_`` makes also kernels that take long. Returns the run folder and its
+    groups.
     """
     spec = for_kind(without(load_matrix(find_matrix(matrix)), missing or {}), lab["kind"])
+    home = campaign_kernels.home_of(lab)
     if resume:
         folder = runs / resume
     else:
+        choice = read_choice(configurations, tests)
+        spec, booted = campaign_kernels.decide(spec, kernels, lab["kind"], compile_, choice)
         document = make_plan(
             spec,
             spec.forms[form],
@@ -99,7 +114,8 @@ def open_campaign(
             lab=dict(lab),
             seed=seed if seed is not None else random.SystemRandom().randrange(2**31),
             blocks=blocks,
-            choice=read_choice(configurations, tests),
+            choice=choice,
+            kernels=campaign_kernels.document(booted),
         )
         folder = new_run_folder(runs, document["run_id"], document)
         journal.append(folder, "run", resumed=False)
@@ -118,12 +134,16 @@ def open_campaign(
     if resume:
         journal.append(folder, "run", resumed=True)
     left = groups_of(run.plan, journal.finished(run.journal))
+    groups, away = campaign_kernels.with_boots(
+        run, left, home, lambda group: describe_group(run, group, client, server)
+    )
     return {
         "run_folder": str(folder),
         "run_id": run.plan.run_id,
         "blocks": run.plan.blocks,
         "subjects": list(spec.subjects),
-        "groups": [describe_group(run, group, client, server) for group in left],
+        "groups": groups,
+        "home": campaign_kernels.describe(run.plan, None, home.boot, home) if away else None,
     }
 
 
@@ -223,7 +243,8 @@ def record(
         _record_applied(folder, group, hosts)
     elif event == "provenance":
         for name, result in hosts.items():
-            write_json(folder / "provenance" / f"{name}.json", result["provenance"])
+            suffix = f"@{group['boot']['kernel']}" if group else ""
+            write_json(folder / "provenance" / f"{name}{suffix}.json", result["provenance"])
     elif event == "changed":
         _record_changes(folder, hosts)
     elif event == "end":
@@ -265,10 +286,18 @@ def _record_measured(
     folder: Path, group: Mapping[str, Any], hosts: Mapping[str, Any]
 ) -> dict[str, str]:
     if group.get("kind") == KIND:
-        findings = proof_forwarding.prove(group, hosts["tester"], hosts["dut"])
+        said = {
+            "tester": proof_kernel.of_provenance(hosts["tester"]["kernel"]),
+            "device under test": proof_kernel.of_provenance(hosts["dut"]["kernel"]),
+        }
+        findings = proof_kernel.prove(group.get("boot"), said)
+        findings += proof_forwarding.prove(group, hosts["tester"], hosts["dut"])
         return forwarding.record(folder, group, hosts, findings)
     client, server = hosts["client"], hosts["server"]
-    findings = proof.prove(
+    identities = {"client": client["identity"], "server": server["identity"]}
+    said = {name: proof_kernel.of_identity(found) for name, found in identities.items()}
+    findings = proof_kernel.prove(group.get("boot"), said)
+    findings += proof.prove(
         group["subjects"],
         proof.Observed(
             client,
@@ -288,7 +317,7 @@ def _record_measured(
         group["settings"],
         findings,
         client,
-        {"client": client["identity"], "server": server["identity"]},
+        identities,
         group["expected_mss"],
         server,
     )

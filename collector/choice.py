@@ -32,7 +32,7 @@ class Choice:
             ("--tests", self.tests, [test.name for test in matrix.tests]),
         ):
             for pattern in patterns:
-                if not any(fnmatchcase(name, pattern) for name in names):
+                if not any(_fits(name, (pattern,)) for name in names):
                     raise UsageError(
                         f"{option}: found {pattern!r}; wanted one of {', '.join(names)}, or a"
                         " pattern of them"
@@ -53,7 +53,9 @@ class Choice:
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    # Over kernels a configuration's name has the kernel behind an @.
+    plain = name.partition("@")[0]
+    return any(fnmatchcase(name, item) or fnmatchcase(plain, item) for item in patterns)
 
 
 def read_choice(configurations: str | None, tests: str | None) -> Choice:

@@ -71,7 +71,8 @@ def read_samples_from_raw(run: Run) -> list[Sample]:
             continue  # not run (yet); runfolder.complete() shows it as missing
         cell = cells[slot.cell_id]
         samples.append(_sample(run.plan, slot, cell, tests[cell.test], raw))
-    return _guard_identity(samples)
+    kernels = {item.name: item.kernel for item in run.plan.configurations}
+    return _guard_identity(samples, kernels)
 
 
 def _sample(plan: Plan, slot: Slot, cell: PlannedCell, test: PlannedTest, raw: Path) -> Sample:
@@ -128,15 +129,15 @@ def _measured(
     return fields
 
 
-def _guard_identity(samples: Sequence[Sample]) -> list[Sample]:
-    """Within a block every host must be in the same boot of the same kernel: a repeat that is not
-    becomes invalid, because a ratio across boots would measure the boots."""
-    first: dict[int, tuple[tuple[str, ...], str]] = {}
+def _guard_identity(samples: Sequence[Sample], kernels: Mapping[str, str | None]) -> list[Sample]:
+    """Within a block every host must be in the same boot of each kernel that the plan boots: a
+    repeat that is not becomes invalid, because a ratio across boots would measure the boots."""
+    first: dict[tuple[int, str | None], tuple[tuple[str, ...], str]] = {}
     kept = []
     for sample in samples:
         if sample.status is SampleStatus.OK:
             own = (sample.boot_ids, sample.kernel)
-            wanted = first.setdefault(sample.block, own)
+            wanted = first.setdefault((sample.block, kernels.get(sample.configuration)), own)
             if own != wanted:
                 kept.append(_invalid(sample, "a host was rebooted within the block"))
                 continue

@@ -26,6 +26,7 @@ TOPOLOGIES = ("pair", "dut", "chain")
 # A matrix's name begins the name of its run folders.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 FORMS = ("short", "full")
+BOOTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class ConfigurationSpec:
     (None: the level they have by themselves); ``family`` is the address family of the measured
     connections; ``subjects`` holds each role's declaration (a subject that it does not name stays
     as found), and ``offloads`` where they are declared; ``baseline`` is its own baseline, None for
-    the matrix's; ``skip`` says why it cannot be run."""
+    the matrix's; ``kernel`` is the one that it needs, None for what runs; ``skip`` says why it
+    cannot be run."""
 
     name: str
     about: str
@@ -44,6 +46,7 @@ class ConfigurationSpec:
     factors: dict[str, str]
     baseline: str | None
     skip: str | None
+    kernel: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ class Confidence:
 @dataclass(frozen=True, slots=True)
 class Form:
     """How long and how often. With ``budget_s`` as many blocks are planned as fit into it, at
-    least one and at most ``blocks``. ``only`` limits the form to cells whose factors have these
+    least one and at most ``blocks``. ``boots`` is how many boots of each kernel the blocks are
+    spread over. ``only`` limits the form to cells whose factors have these
     values; the others are reported as left out of it."""
 
     name: str
@@ -69,6 +73,7 @@ class Form:
     warm_up_s: float
     confidence: Confidence | None
     only: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    boots: int = BOOTS
 
     def leaves_out(self, factors: dict[str, str]) -> str | None:
         """Why a cell with these factors is no part of the form; None if it is."""
@@ -80,7 +85,8 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """A matrix file, checked."""
+    """A matrix file, checked. ``kernel`` is that of the configurations that name none, as soon as
+    one that names one runs (collector/matrix_kernels.py)."""
 
     file: str
     name: str
@@ -93,6 +99,7 @@ class Matrix:
     configurations: tuple[ConfigurationSpec, ...]
     tests: tuple[AnyTest, ...]
     forms: dict[str, Form] = field(default_factory=dict)
+    kernel: str | None = None
 
 
 def load_matrix(path: Path) -> Matrix:
@@ -132,6 +139,7 @@ def read_matrix(document: Any, where: str) -> Matrix:
         configurations=_configurations(top, subjects),
         tests=tuple(read_test(item) for item in top.shapes("tests")),
         forms={name: _form(name, top.shape(name)) for name in FORMS},
+        kernel=top.optional_text("kernel"),
     )
     top.take_any("definitions", (dict,), "a mapping", None)  # holds YAML anchors, nothing else
     top.done()
@@ -166,6 +174,7 @@ def _configuration(
         factors=item.texts("factors", default={}),
         baseline=baseline,
         skip=item.optional_text("skip"),
+        kernel=item.optional_text("kernel"),
     )
     item.done()
     return made
@@ -203,6 +212,7 @@ def _form(name: str, item: Shape) -> Form:
         warm_up_s=_positive(item, "warm_up_s", zero=True),
         confidence=confidence,
         only=_only(item),
+        boots=_within(item, "boots", 1, 100, default=BOOTS),
     )
     item.done()
     return form

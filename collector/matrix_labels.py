@@ -43,6 +43,10 @@ def check_labels(file: str, configurations: Iterable[ConfigurationSpec]) -> None
         if cipso is None:
             continue
         where = f"{file}: configurations.{item.name}"
+        if "netlabel" in cipso and cipso != {"netlabel": "absent"}:
+            raise InputError(
+                f"{where}.cipso", repr(cipso), "netlabel: absent, and nothing beside it"
+            )
         cipso = resolve(cipso, EXAMPLE, f"{where}.cipso")
         try:
             state = netlabel_state(cipso)

@@ -30,16 +30,20 @@ ALL = Choice()
 # lab, seconds; measured by benchmarks/cell_overhead. Only the plan's length depends on it.
 CONFIGURATION_OVERHEAD_S = 2.7
 TEST_OVERHEAD_S = 0.4
+KERNEL_CHANGE_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Slots that share one application of a configuration: the unit of execution."""
+    """Slots that share one application of a configuration: the unit of execution. ``kernel`` is the
+    entry that it runs on, None for what runs; ``boot`` counts that kernel's boots."""
 
     block: int
     configuration: str
     arm: str
     cells: tuple[str, ...]
+    kernel: str | None = None
+    boot: int = 0
 
 
 def cell_id(matrix: str, configuration: str, test: str, arm: str, factors: dict[str, str]) -> str:
@@ -59,7 +63,13 @@ def estimate_block_s(matrix: Matrix, form: Form, choice: Choice = ALL) -> float:
     ]
     groups = {(item.name, arm) for item, arm, _ in cells}
     tests = sum(_estimate_test_s(test, form) + TEST_OVERHEAD_S for _, _, test in cells)
-    return len(groups) * (CONFIGURATION_OVERHEAD_S + form.warm_up_s / 2) + tests
+    kernels = {item.kernel for item, _, _ in cells}
+    changes = len(kernels) if kernels != {None} else 0
+    return (
+        len(groups) * (CONFIGURATION_OVERHEAD_S + form.warm_up_s / 2)
+        + tests
+        + changes * KERNEL_CHANGE_S
+    )
 
 
 def _estimate_test_s(test: AnyTest, form: Form) -> float:
@@ -99,9 +109,11 @@ def make_plan(
     seed: int,
     blocks: int | None = None,
     choice: Choice = ALL,
+    kernels: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The document ``plan.json`` (schema 1). ``blocks`` overrides the form's own number, ``choice``
-    what the form leaves out; UsageError for less than one block, and for a choice of nothing."""
+    what the form leaves out; UsageError for less than one block, and for a choice of nothing.
+    ``kernels`` are those that the configurations boot, by name."""
     choice.check(matrix)
     count = blocks if blocks is not None else blocks_of(matrix, form, choice)
     check_blocks(count)
@@ -130,14 +142,17 @@ def make_plan(
             {
                 "name": item.name,
                 "factors": item.factors,
+                "kernel": item.kernel,
                 "subjects": {"label": item.label, "family": item.family, **item.subjects},
             }
             for item in matrix.configurations
         ],
         "tests": [_test(test, form) for test in matrix.tests],
         "cells": cells,
-        "order": _order(cells, count, seed),
+        "order": _order(matrix, cells, count, seed),
     }
+    if kernels:
+        document.update(kernels=kernels, boots=form.boots)
     if matrix.delta is not None:
         document["delta"] = matrix.delta
     return document
@@ -210,7 +225,10 @@ def _test(test: AnyTest, form: Form) -> dict[str, Any]:
     }
 
 
-def _order(cells: list[dict[str, Any]], blocks: int, seed: int) -> list[dict[str, Any]]:
+def _order(
+    matrix: Matrix, cells: list[dict[str, Any]], blocks: int, seed: int
+) -> list[dict[str, Any]]:
+    kernels = {item.name: item.kernel for item in matrix.configurations}
     shuffler = random.Random(seed)
     groups: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
@@ -220,6 +238,11 @@ def _order(cells: list[dict[str, Any]], blocks: int, seed: int) -> list[dict[str
     for block in range(blocks):
         keys = list(groups)
         shuffler.shuffle(keys)
+        # A boot costs far more than a configuration: each kernel comes once a block.
+        booted = list(dict.fromkeys(kernels[configuration] for configuration, _arm in groups))
+        if len(booted) > 1:
+            shuffler.shuffle(booted)
+            keys.sort(key=lambda key: booted.index(kernels[key[0]]))
         for key in keys:
             members = list(groups[key])
             shuffler.shuffle(members)
@@ -232,6 +255,8 @@ def groups_of(plan: Plan, done: Iterable[tuple[str, int]] = ()) -> list[Group]:
     """The units of execution in order, without the ``(cell_id, block)`` pairs already done."""
     finished = set(done)
     cells = {cell.cell_id: cell for cell in plan.cells}
+    kernels = {item.name: item.kernel for item in plan.configurations}
+    booting = any(kernels.values())
 
     def key(slot: Slot) -> tuple[int, str, str]:
         cell = cells[slot.cell_id]
@@ -243,5 +268,6 @@ def groups_of(plan: Plan, done: Iterable[tuple[str, int]] = ()) -> list[Group]:
             slot.cell_id for slot in slots if (slot.cell_id, slot.block) not in finished
         )
         if members:
-            groups.append(Group(block, configuration, arm, members))
+            boot = block % plan.boots if booting else 0
+            groups.append(Group(block, configuration, arm, members, kernels[configuration], boot))
     return groups

@@ -26,6 +26,11 @@ from collector.packets import Packet, cipso_option
 TCP, UDP = 6, 17
 
 
+def without_netlabel(cipso: Mapping[str, Any]) -> bool:
+    """Whether the configuration wants a kernel that has no NetLabel at all."""
+    return cipso.get("netlabel") == "absent"
+
+
 def _optfmt(cipso: Mapping[str, Any]) -> bool:
     return str((cipso.get("sysctls") or {}).get("cipso_rbm_optfmt", 0)) != "0"
 
@@ -65,6 +70,16 @@ def check_state(
     ``applied`` holds, by host, what the module ``cipso`` returned.
     """
     cipso = subjects["cipso"]
+    wish = "absent" if without_netlabel(cipso) else "present"
+    there = {True: "present", False: "absent"}
+    has = [
+        equal(f"NetLabel in the kernel of the {host}", wish, there[bool(result["netlabel"])])
+        for host, result in applied.items()
+    ]
+    if wish == "absent":
+        return has
+    if any(not finding.ok for finding in has):
+        return [finding for finding in has if not finding.ok]
     wanted = review(netlabel_state(cipso)).state
     findings = []
     for host, result in applied.items():

@@ -37,11 +37,24 @@ class Lab:
 
 @dataclass(frozen=True, slots=True)
 class PlannedConfiguration:
-    """What is put on the hosts. ``subjects`` is the matrix's declaration, by role."""
+    """What is put on the hosts. ``subjects`` is the matrix's declaration, by role; ``kernel`` the
+    entry that they run, None for what they ran."""
 
     name: str
     factors: dict[str, str]
     subjects: dict[str, Any]
+    kernel: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedKernel:
+    """A kernel that hosts boot, and what they must then say: ``release`` and ``version`` as
+    ``uname -r`` and ``uname -v``."""
+
+    identity: str
+    release: str
+    version: str
+    config_sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +108,8 @@ class Plan:
     tests: tuple[PlannedTest, ...]
     cells: tuple[PlannedCell, ...]
     order: tuple[Slot, ...]
+    kernels: dict[str, PlannedKernel] = field(default_factory=dict)  # by entry
+    boots: int = 1  # of each kernel, over which the blocks are spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +186,8 @@ def parse_plan(document: Any, where: str) -> Plan:
         tests=tuple(_test(item) for item in top.shapes("tests")),
         cells=tuple(_cell(item) for item in top.shapes("cells")),
         order=tuple(_slot(item) for item in top.shapes("order")),
+        kernels=_kernels(top),
+        boots=top.integer("boots", default=1),
     )
     lab.done()
     top.done()
@@ -183,9 +200,25 @@ def _configuration(item: Shape) -> PlannedConfiguration:
         name=item.text("name"),
         factors=item.texts("factors", default={}),
         subjects=item.anything("subjects", default={}),
+        kernel=item.optional_text("kernel"),
     )
     item.done()
     return made
+
+
+def _kernels(top: Shape) -> dict[str, PlannedKernel]:
+    document = top.anything("kernels", default={})
+    found = {}
+    for name in document:
+        item = Shape(document[name], top.where, f"kernels.{name}")
+        found[name] = PlannedKernel(
+            item.text("identity"),
+            item.text("release"),
+            item.text("version"),
+            item.text("config_sha256"),
+        )
+        item.done()
+    return found
 
 
 def _test(item: Shape) -> PlannedTest:
@@ -239,6 +272,15 @@ def _check_references(plan: Plan, where: str) -> None:
     for key, name in named:
         if name not in configurations:
             raise InputError(f"{where}: {key}", repr(name), known_configurations)
+    for number, planned in enumerate(plan.configurations):
+        if planned.kernel is not None and planned.kernel not in plan.kernels:
+            skipped = all(c.skip for c in plan.cells if c.configuration == planned.name)
+            if not skipped:
+                raise InputError(
+                    f"{where}: configurations[{number}].kernel",
+                    repr(planned.kernel),
+                    "one of kernels",
+                )
     for number, slot in enumerate(plan.order):
         if slot.cell_id not in cells:
             raise InputError(

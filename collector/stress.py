@@ -76,17 +76,24 @@ class StressPlan:
     group: dict[str, Any]
 
 
+def why_not(item: ConfigurationSpec) -> str | None:
+    """Why a configuration cannot be put under stress, None if it can."""
+    if item.skip is None and item.kernel is not None:
+        return f"it wants the kernel {item.kernel}, and a stress run boots none"
+    return item.skip
+
+
 def choose(matrix: Matrix, name: str | None) -> ConfigurationSpec:
     """The configuration of that name, or the only one. Raises UsageError."""
-    runnable = [item for item in matrix.configurations if item.skip is None]
+    runnable = [item for item in matrix.configurations if why_not(item) is None]
     if name is None:
         if len(runnable) == 1:
             return runnable[0]
         names = ", ".join(item.name for item in runnable)
         raise UsageError(f"stress {matrix.name}: found no --configuration; wanted one of {names}")
     for item in matrix.configurations:
-        if item.name == name and item.skip is not None:
-            raise UsageError(f"stress {matrix.name}: {name} cannot run here: {item.skip}")
+        if item.name == name and why_not(item) is not None:
+            raise UsageError(f"stress {matrix.name}: {name} cannot run here: {why_not(item)}")
         if item.name == name:
             return item
     names = ", ".join(item.name for item in runnable)

@@ -10,15 +10,12 @@ from typing import Any, TextIO
 
 from collector.errors import CrossoverError, UsageError
 from collector.kernel_entries import add_entry, find_entry, load_entries
+from collector.kernel_ready import build_command
 from collector.kernels import build
 from collector.kernels.artifact import Artifact
 from collector.kernels.entry import Entry
 from collector.kernels.errors import KernelError
-from collector.kernels.records import effort_of
 from collector.progress import duration
-
-# Measured (docs/performance.md): two cores, small configuration.
-USUAL_BUILD_S = 600.0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -71,11 +68,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def build_command(name: str) -> str:
-    """The command that makes a kernel."""
-    return f"crossover kernel build {name}"
-
-
 def build_entry(entry: Entry, refresh: bool = False) -> tuple[bool, Artifact]:
     """``kernels.build.ensure`` with a progress line. Raises CrossoverError."""
     line = Line(entry.name)
@@ -85,12 +77,6 @@ def build_entry(entry: Entry, refresh: bool = False) -> tuple[bool, Artifact]:
         raise CrossoverError(str(error)) from error
     finally:
         line.close()
-
-
-def usual_seconds(entry: Entry) -> float:
-    """How long making the entry takes from nothing, by experience."""
-    known = effort_of(entry.name)
-    return known.seconds if known else USUAL_BUILD_S
 
 
 class Line:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
-from collector import journal
+from collector import campaign_kernels, journal
 from collector.campaign import find_matrix
-from collector.choice import read_choice
+from collector.choice import Choice, read_choice
 from collector.commands.run import add_choice
-from collector.matrix import FORMS, load_matrix
+from collector.kernel_entries import find_entry
+from collector.kernel_ready import not_built
+from collector.kernels import build
+from collector.matrix import FORMS, Matrix, load_matrix
+from collector.matrix_kernels import kernels_of, settle
 from collector.plan import estimate_block_s, groups_of, make_plan
 from collector.progress import planned_text
 from collector.runfolder import parse_plan
+
+# What a plan knows of a kernel.
+PLANNED = ("identity", "release", "version", "config_sha256")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -25,15 +33,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--blocks", type=int, help="number of blocks (default: the form's)")
     add_choice(parser)
     parser.add_argument("--seed", type=int, default=1, help="seed of the order shown (default 1)")
+    parser.add_argument(
+        "--kernels", metavar="BASE,NEW", help="every configuration on these (LABEL=NAME)"
+    )
     parser.add_argument("--json", action="store_true", help="print the plan.json it would write")
     parser.set_defaults(run=run, form=FORMS[0])
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan; raises InputError and UsageError."""
-    matrix = load_matrix(find_matrix(args.matrix))
-    form = matrix.forms[args.form]
     choice = read_choice(args.configurations, args.tests)
+    matrix, kernels = decided(load_matrix(find_matrix(args.matrix)), args.kernels, choice)
+    form = matrix.forms[args.form]
     document = make_plan(
         matrix,
         form,
@@ -43,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         blocks=args.blocks,
         choice=choice,
+        kernels=kernels,
     )
     if args.json:
         print(json.dumps(document, indent=2))
@@ -53,5 +65,23 @@ def run(args: argparse.Namespace) -> int:
     for group in groups_of(plan):
         tests = ", ".join(cells[cell].test for cell in group.cells)
         arm = " (A/A)" if group.arm else ""
-        print(f"  block {group.block + 1}: {group.configuration}{arm}: {tests}")
+        kernel = f" on {group.kernel}, boot {group.boot + 1}" if group.kernel else ""
+        print(f"  block {group.block + 1}: {group.configuration}{arm}{kernel}: {tests}")
     return 0
+
+
+def decided(matrix: Matrix, kernels: str | None, choice: Choice) -> tuple[Matrix, dict[str, Any]]:
+    """The matrix with its kernels decided as a run would now, and those kernels as a plan has
+    them; nothing is fetched, so of one that a run would fetch only the name is known."""
+    matrix = campaign_kernels.chosen(campaign_kernels.over(matrix, kernels), choice)
+    known, missing = {}, {}
+    for name in kernels_of(matrix):
+        entry = find_entry(name)
+        found = build.status(entry)
+        if found.artifact is not None:
+            known.update(campaign_kernels.document({name: found.artifact}))
+        elif entry.kind == "source":
+            missing[name] = not_built(entry, found.reason)
+        else:
+            known[name] = dict.fromkeys(PLANNED, "fetched when it is run")
+    return settle(matrix, missing), known

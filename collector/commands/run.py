@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from collector.campaign import find_matrix, finish, give_up_group, unfinished
+from collector.campaign_kernels import chosen, over
 from collector.choice import read_choice
-from collector.errors import CrossoverError
+from collector.commands.kernel import build_entry
+from collector.errors import CrossoverError, UsageError
+from collector.kernel_ready import ready
+from collector.lab import state
 from collector.lab_kind import GUESTS, NETNS, for_kind, kind_of
-from collector.matrix import FORMS, load_matrix
+from collector.matrix import FORMS, Matrix, load_matrix
+from collector.matrix_kernels import NONE, kernels_of, why_skipped
 from collector.plan import check_blocks
 from collector.progress import Progress
 from collector.runfolder import load_run
@@ -36,6 +41,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--blocks", type=int, help="number of blocks (default: the form's)")
     add_choice(parser)
     parser.add_argument("--seed", type=int, help="seed of the order (default: a new one)")
+    parser.add_argument(
+        "--kernels",
+        metavar="BASE,NEW",
+        help="measure every configuration on these kernels (LABEL=NAME,LABEL=NAME, the base first);"
+        " none: boot no kernel",
+    )
+    parser.add_argument(
+        "--build", action="store_true", help="compile kernels that are not there, however long"
+    )
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -68,18 +82,39 @@ def run(args: argparse.Namespace) -> int:
     from collector.runner import inventory
 
     # A bad matrix, one that the lab cannot have, and a choice of nothing are told before anything
-    # starts.
-    spec = for_kind(load_matrix(find_matrix(args.matrix)), kind_of(inventory()))
-    read_choice(args.configurations, args.tests).check(spec)
+    # starts, and kernels are made where it can be watched.
+    kind = kind_of(inventory())
+    spec = for_kind(load_matrix(find_matrix(args.matrix)), kind)
+    choice = read_choice(args.configurations, args.tests)
+    choice.check(spec)
+    prepare_kernels(chosen(spec, choice), args.kernels, kind, args.build)
     variables: dict[str, Any] = {"matrix": args.matrix, "form": args.form}
     if args.matrix.endswith((".yml", ".yaml")):
         variables["matrix"] = os.path.abspath(args.matrix)
     for key in ("blocks", "seed", "configurations", "tests"):
         if getattr(args, key) is not None:
             variables[key] = getattr(args, key)
+    if args.kernels:
+        variables["kernels"] = args.kernels
+    if args.build:
+        variables["build"] = True
     folder, code = measure(variables, resume=args.resume)
     show(folder)
     return code
+
+
+def prepare_kernels(matrix: Matrix, kernels: str | None, kind: str, compile_: bool) -> None:
+    """Fetch the kernels that the run wants, and compile them if asked to, with a progress line.
+
+    Raises CrossoverError, also if one that was asked for by name is not to be had; rows of the
+    matrix that need one are skipped instead.
+    """
+    if kernels == NONE:
+        return
+    names = kernels_of(over(matrix, kernels))
+    found = ready(names, kind, compile_, lambda entry: build_entry(entry)[1])
+    if kernels and found.missing:
+        raise UsageError(why_skipped(list(found.missing), found.missing))
 
 
 def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
@@ -152,9 +187,13 @@ def lab_variables(inventory: str) -> dict[str, str]:
         start()
     if kind != GUESTS:
         return {}
-    from collector.commands.lab import start_lab
+    from collector.commands.lab import lab_name, start_lab
 
-    return {"lab_accelerator": start_lab().accelerator}
+    # A lab that was started with another kernel keeps it: that is what runs.
+    before = state.load(lab_name())
+    kernel = before.kernel if before is not None and before.running() else None
+    variables = {} if kernel is None else {"lab_qemu_kernel": kernel}
+    return {"lab_accelerator": start_lab(variables).accelerator}
 
 
 def show(folder: Path) -> None:

@@ -39,6 +39,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "client": {"type": "dict", "required": True},
                 "server": {"type": "dict", "required": True},
                 "missing": {"type": "dict", "default": {}},
+                "kernels": {"type": "str"},
+                "build": {"type": "bool", "default": False},
             }
         )
         try:
@@ -56,6 +58,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 client=wanted["client"],
                 server=wanted["server"],
                 missing=wanted["missing"],
+                kernels=wanted["kernels"],
+                compile_=wanted["build"],
             )
         except CrossoverError as error:
             raise AnsibleActionFail(str(error)) from error

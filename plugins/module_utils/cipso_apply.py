@@ -19,6 +19,7 @@ from .cipso_host import (
     CipsoError,
     Host,
     apply_commands,
+    has_netlabel,
     read_items,
     read_record,
     write_record,
@@ -61,7 +62,8 @@ class UndoneError(Exception):
 
 @dataclass(frozen=True)
 class Change:
-    """What is there, what shall be, and the commands between. ``unlabelled``: it is managed."""
+    """What is there, what shall be, and the commands between. ``unlabelled``: it is managed.
+    ``netlabel``: the kernel has it."""
 
     present: Items
     target: Items
@@ -73,6 +75,7 @@ class Change:
     warnings: Tuple[str, ...]
     unlabelled: bool
     calipso: bool
+    netlabel: bool = True
 
     def result(self) -> Dict[str, Any]:
         """The module's result, as if the target were reached."""
@@ -81,6 +84,7 @@ class Change:
             "commands": [list(argv) for argv in self.commands],
             "sysctls_written": self.sysctls,
             "state": shown(self.target),
+            "netlabel": self.netlabel,
             "foreign": list(self.foreign),
             "diff": {"before": shown(self.present), "after": shown(self.target)},
             "guard": None,
@@ -110,6 +114,12 @@ def prepare(parameters: Mapping[str, Any], host: Host) -> Change:
     )
     calipso = any(doi.protocol == "calipso" for doi in declared.dois) or exclusive
     calipso = calipso or any(key[:2] == (DOI, "calipso") for key in record)
+    netlabel = has_netlabel(host)
+    if not netlabel and (declared.dois or declared.maps or declared.unlabelled or sysctls):
+        raise CipsoError(
+            f"kernel {os.uname().release} has no NetLabel; wanted one with CONFIG_NETLABEL, or"
+            " nothing declared"
+        )
     present = read_items(unlabelled, calipso, host)
     resolved = resolve(present, record, items_of(canonical(declared), sysctls), exclusive)
     warnings = list(waited)
@@ -136,6 +146,7 @@ def prepare(parameters: Mapping[str, Any], host: Host) -> Change:
         warnings=tuple(warnings),
         unlabelled=unlabelled,
         calipso=calipso,
+        netlabel=netlabel,
     )
 
 

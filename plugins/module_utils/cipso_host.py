@@ -159,8 +159,24 @@ def read_sysctls(folder: Path) -> Dict[str, int]:
     return found
 
 
+def has_netlabel(host: Host) -> bool:
+    """Whether NetLabel is part of the running kernel.
+
+    Its parameters are there only with CONFIG_NETLABEL (Linux, net/ipv4/sysctl_net_ipv4.c), but in
+    the initial network namespace alone: elsewhere netlabelctl says itself why it does not work.
+    """
+    if (host.sysctls / "cipso_cache_enable").exists():
+        return True
+    try:
+        return not os.path.samefile("/proc/self/ns/net", "/proc/1/ns/net")
+    except OSError:
+        return True
+
+
 def read_items(unlabelled: bool, calipso: bool, host: Host) -> Items:
-    """Everything the module manages, as it is now."""
+    """Everything the module manages, as it is now; nothing under a kernel without NetLabel."""
+    if not has_netlabel(host):
+        return {}
     netlabel = read_netlabel(unlabelled, calipso, host.runner)
     return items_of(netlabel, read_sysctls(host.sysctls))
 

@@ -178,7 +178,7 @@ from ansible_collections.crossover.lab.plugins.module_utils import (
     probe,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.capture import Capture, pcap
-from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
+from ansible_collections.crossover.lab.plugins.module_utils.host_identity import booted
 
 PROBE_SECONDS = 30.0
 
@@ -304,7 +304,7 @@ def main() -> None:
         results=results,
         windows=bench_commands.far_windows(results, seen),
         denials=audit.denials_since(where),
-        identity=identity(),
+        identity=booted(),
     )
 
 

@@ -163,7 +163,7 @@ from ansible_collections.crossover.lab.plugins.module_utils import (
 )
 from ansible_collections.crossover.lab.plugins.module_utils.host import listeners, netserver
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError
-from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
+from ansible_collections.crossover.lab.plugins.module_utils.host_identity import booted
 from ansible_collections.crossover.lab.plugins.module_utils.lab.process import Process, identify
 from ansible_collections.crossover.lab.plugins.module_utils.sessions.cpu import Reading
 from ansible_collections.crossover.lab.plugins.module_utils.sessions.launch import room_for
@@ -380,7 +380,7 @@ def main() -> None:
                 cpu=_cpu(module.params["windows"]),
                 listen_drops=drops,
                 no_room=room_for(module.params["sessions"]),
-                identity=identity(),
+                identity=booted(),
             )
         where = audit.position()
         server = _start_netserver(module.params)
@@ -395,7 +395,7 @@ def main() -> None:
         netserver=server,
         listen_drops=listeners.dropped(),
         no_room=room_for(module.params["sessions"]),
-        identity=identity(),
+        identity=booted(),
     )
 
 

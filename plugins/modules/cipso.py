@@ -191,6 +191,11 @@ state:
     C(maps), C(sysctls), and C(unlabelled) where it is managed.
   returned: success
   type: dict
+netlabel:
+  description: Whether the running kernel has NetLabel. Without it nothing can be declared, and
+    nothing is there to be removed.
+  returned: success
+  type: bool
 foreign:
   description: DOIs on the host that are neither declared nor this module's.
   returned: success

@@ -88,7 +88,7 @@ def hosts_of(group):
     return {
         "client": measured(group["subjects"], results),
         "server": peer(),
-        "cipso": {"client": {"state": state}, "server": {"state": state}},
+        "cipso": {key: {"state": state, "netlabel": True} for key in ("client", "server")},
     }
 
 

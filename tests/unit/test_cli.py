@@ -161,7 +161,7 @@ class Answers:
 
 
 def test_nothing_is_installed_against_the_users_word(monkeypatch, capsys):
-    monkeypatch.setattr(setup, "missing_programs", lambda tests=False, netns=False: ["uidmap"])
+    monkeypatch.setattr(setup, "missing_programs", lambda *wanted: ["uidmap"])
     monkeypatch.setattr("sys.stdin", Answers())
     monkeypatch.setattr("builtins.input", lambda prompt: "n")
     assert cli.main(["setup"]) == 1
@@ -172,7 +172,7 @@ def test_nothing_is_installed_against_the_users_word(monkeypatch, capsys):
 
 
 def test_without_root_and_sudo_the_command_for_root_is_told(monkeypatch, capsys):
-    monkeypatch.setattr(setup, "missing_programs", lambda tests=False, netns=False: ["uidmap"])
+    monkeypatch.setattr(setup, "missing_programs", lambda *wanted: ["uidmap"])
     monkeypatch.setattr(setup.os, "getuid", lambda: 1000)
     monkeypatch.setattr(setup.shutil, "which", lambda name, path=None: None)
     assert cli.main(["setup"]) == 1
@@ -182,7 +182,7 @@ def test_without_root_and_sudo_the_command_for_root_is_told(monkeypatch, capsys)
 
 
 def test_setup_on_a_machine_that_has_all_does_nothing(monkeypatch, capsys):
-    monkeypatch.setattr(setup, "missing_programs", lambda tests=False, netns=False: [])
+    monkeypatch.setattr(setup, "missing_programs", lambda *wanted: [])
     assert cli.main(["setup"]) == 0
     assert capsys.readouterr().out == "this machine has what Crossover needs\n"
 

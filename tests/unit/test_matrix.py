@@ -25,7 +25,11 @@ def test_the_published_cipso_matrix_has_the_posts_configurations():
     assert [item.name for item in made.configurations] == [
         "NoPatch", "Disable", "Unlabel", "C_NoCat", "C_FlCat", "C_F_LxV", "C_F_NoC",
     ]  # fmt: skip
-    assert set(skipped) == {"NoPatch", "Disable"}
+    assert set(skipped) == {"NoPatch"}
+    assert made.kernel == "lab-6.12"
+    assert {item.name: item.kernel for item in made.configurations if item.kernel} == {
+        "Disable": "lab-6.12-disable"
+    }
     assert [test.netperf for test in made.tests] == ["TCP_STREAM", "UDP_STREAM", "TCP_RR", "UDP_RR"]
     assert made.baseline == "Unlabel"
 

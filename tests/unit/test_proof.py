@@ -53,8 +53,23 @@ def read_back(subjects):
             "dois": copy.deepcopy(cipso.get("dois", [])),
             "maps": [describe(entry) for entry in wanted.maps],
             "sysctls": {"cipso_cache_enable": 1},
-        }
+        },
+        "netlabel": True,
     }
+
+
+def test_a_kernel_without_netlabel_is_proven_by_its_absence():
+    gone = {"state": {"dois": [], "maps": [], "sysctls": {}}, "netlabel": False}
+    wish = {"label": "s0", "cipso": {"netlabel": "absent"}}
+    found = check_state(wish, {"client": gone, "server": gone})
+    assert [finding.ok for finding in found] == [True, True]
+    found = check_state(wish, both(PLAIN))
+    assert [str(finding) for finding in found] == [
+        "NetLabel in the kernel of the client: wanted absent, found present",
+        "NetLabel in the kernel of the server: wanted absent, found present",
+    ]
+    found = check_state(PLAIN, {"client": gone, "server": read_back(PLAIN)})
+    assert failures(found) == ["NetLabel in the kernel of the client: wanted present, found absent"]
 
 
 def both(subjects):

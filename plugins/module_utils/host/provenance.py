@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
+from ..host_identity import config_file, config_sha256
 from . import (
     cpufreq,
     ethtool,
@@ -86,31 +87,20 @@ def sha256(data: bytes) -> str:
 def kernel() -> Dict[str, Any]:
     """Release, build, command line, configuration by its hash, security modules."""
     system = os.uname()
-    path = Path(f"/boot/config-{system.release}")
-    if not path.exists():
-        path = Path("/proc/config.gz")
+    path = config_file()
     return {
         "release": system.release,
         "build": system.version,
         "machine": system.machine,
         "cmdline": line_of(Path("/proc/cmdline")),
-        "config_file": str(path) if path.exists() else None,
-        "config_sha256": sha256(_configuration(path)) if path.exists() else None,
+        "config_file": None if path is None else str(path),
+        "config_sha256": config_sha256(),
         "lsm": line_of(Path("/sys/kernel/security/lsm")),
         "tainted": _number(line_of(Path("/proc/sys/kernel/tainted"))),
         "clocksource": line_of(
             Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
         ),
     }
-
-
-def _configuration(path: Path) -> bytes:
-    data = path.read_bytes()
-    if path.suffix != ".gz":
-        return data
-    import gzip
-
-    return gzip.decompress(data)
 
 
 def _number(text: Optional[str]) -> Optional[int]:

@@ -25,7 +25,7 @@ def _git(folder: Path, *words: str) -> str:
     if done.returncode:
         told = (done.stderr.strip().splitlines() or ["silently"])[-1]
         raise KernelError(f"{folder}: git {words[0]}: {told}")
-    return done.stdout.strip()
+    return done.stdout.rstrip("\n")
 
 
 def commit_of(checkout: Path, ref: Optional[str]) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Optional
 
 from .errors import KernelError
 
@@ -54,27 +56,27 @@ def _clean() -> dict[str, str]:
 
 
 def run(
-    source: Path, build: Path, words: Sequence[str], log: Path, on_step: OnStep | None = None
+    source: Path, build: Path, words: Sequence[str], log: Path, on_step: Optional[OnStep] = None
 ) -> int:
     """Run ``make O=build words`` in a source tree and return how many steps it took. All that it
     says goes to ``log``. KernelError has the compiler's first complaint."""
     argv = ["make", f"-j{os.cpu_count() or 1}", f"O={build}", *words]
+    try:
+        child = subprocess.Popen(
+            argv,
+            cwd=source,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=_clean(),
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise KernelError("make is not installed; crossover setup --kernels installs it") from None
     steps, complaint = 0, ""
-    with log.open("w", encoding="utf-8") as sink:
-        try:
-            child = subprocess.Popen(
-                argv,
-                cwd=source,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                env=_clean(),
-                start_new_session=True,
-            )
-        except FileNotFoundError:
-            raise KernelError("make is not installed on this machine") from None
+    with log.open("w", encoding="utf-8") as sink, child:
         assert child.stdout is not None
         try:
             for line in child.stdout:
@@ -86,10 +88,10 @@ def run(
                         on_step(steps, match[1])
                 elif not complaint and _ERROR.search(line):
                     complaint = line.strip()
-            code = child.wait()
         except BaseException:
             _end(child)
             raise
+    code = child.returncode
     if code:
         raise KernelError(
             f"make {' '.join(words)} ended with {code}: {complaint or 'no word of why'};"
@@ -100,8 +102,6 @@ def run(
 
 def _end(child: subprocess.Popen[str]) -> None:
     """End make and the compilers below it: they are a session of their own."""
-    import signal
-
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGTERM)
         child.wait()

@@ -363,7 +363,7 @@ def switch(name: str, kernel: Path | None, boot: int) -> tuple[bool, LabState]:
     """Boot the nodes of a running lab into another kernel (None: the image's own), everything else
     as it was asked for; returns as ``up`` does. LabError if the lab does not run."""
     before = load(name)
-    if before is None or not before.running():
+    if before is None or not before.running() or not before.wish:
         raise LabError(f"lab {name} does not run; start it first")
     return up(replace(from_document(before.wish), kernel=kernel, boot=boot))
 

@@ -5,8 +5,9 @@ import tarfile
 
 import pytest
 
-from collector.lab import instance, loader, qemu
+from collector.lab import booting, loader, qemu
 from collector.lab.errors import LabError
+from collector.lab.wish import Wish
 
 BOOT_IMAGE = bytes(range(1, 256)) * 2 + b"\x55\xaa"
 MIB = 1 << 20
@@ -90,20 +91,30 @@ def wish(folder, **changes):
         "accelerator": "tcg", "memory_mib": 768, "cpus": 1, "selinux": "enforcing", "append": "",
         "restrict": True, "boot_timeout_s": 600, **changes,
     }  # fmt: skip
-    return instance.Wish(**wanted)
+    return Wish(**wanted)
 
 
 def test_a_guest_with_a_loader_is_handed_no_kernel(tmp_path):
-    assert instance._boot(wish(tmp_path)).kernel == tmp_path / "vmlinuz"
+    assert booting.boot_of(wish(tmp_path), None).kernel == tmp_path / "vmlinuz"
     (tmp_path / "disk.raw").touch()
-    assert instance._boot(wish(tmp_path)) == qemu.Boot(None, None, "")
+    assert booting.boot_of(wish(tmp_path), None) == qemu.Boot(None, None, "")
 
 
 @pytest.mark.parametrize("change", [{"append": "quiet"}, {"selinux": "permissive"}])
 def test_a_guest_with_a_loader_takes_no_command_line_from_outside(tmp_path, change):
     (tmp_path / "disk.raw").touch()
     with pytest.raises(LabError) as caught:
-        instance._boot(wish(tmp_path, **change))
+        booting.boot_of(wish(tmp_path, **change), None)
     assert "wanted neither, as guests with a boot loader have their command line from it" in str(
         caught.value
+    )
+
+
+def test_a_guest_with_a_loader_is_refused_a_kernel_of_the_lab(tmp_path):
+    (tmp_path / "disk.raw").touch()
+    with pytest.raises(LabError) as caught:
+        booting.guest_kernel(wish(tmp_path, kernel=tmp_path / "built"))
+    assert str(caught.value) == (
+        f"kernel {tmp_path / 'built'}: guests of {tmp_path} boot what their own disk says; wanted a"
+        " baked image without a boot loader, or the role kernel"
     )

@@ -13,7 +13,7 @@ from bench_fixtures import ADDRESS, AVC
 from module_runner import call
 
 from ansible_collections.crossover.lab.plugins.module_utils import audit, labelled
-from ansible_collections.crossover.lab.plugins.module_utils.host_identity import identity
+from ansible_collections.crossover.lab.plugins.module_utils.host_identity import booted, identity
 from ansible_collections.crossover.lab.plugins.modules import bench_measure, bench_peer
 from collector.packets import read_pcap
 
@@ -65,7 +65,7 @@ def test_a_path_is_probed_captured_warmed_up_and_measured(peer, port, capsys):
     assert first["started_at"].endswith("Z")
     assert second["rc"] == 3
     assert answer["denials"] == []
-    assert answer["identity"] == identity()
+    assert answer["identity"] == booted()
 
 
 def test_a_command_that_hangs_is_ended_and_told(peer, port, capsys):
