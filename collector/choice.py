@@ -53,8 +53,8 @@ class Choice:
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
-    # Over kernels a configuration's name has the kernel behind an @.
-    plain = name.partition("@")[0]
+    # Over kernels a configuration's name has the kernel behind it (collector/matrix_kernels.py).
+    plain = name.partition("/")[0]
     return any(fnmatchcase(name, item) or fnmatchcase(plain, item) for item in patterns)
 
 

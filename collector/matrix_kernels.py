@@ -17,6 +17,9 @@ from collector.matrix import ConfigurationSpec, Matrix
 from collector.progress import duration
 
 FACTOR = "kernel"
+# The factor that says which configurations over several kernels are the same.
+CONFIGURATION = "configuration"
+BETWEEN = "/"
 # In place of kernels: none is booted, and what needs one is skipped.
 NONE = "none"
 
@@ -56,7 +59,8 @@ def kernels_of(matrix: Matrix) -> list[str]:
 
 
 def across(matrix: Matrix, kernels: Mapping[str, str]) -> Matrix:
-    """The matrix with every configuration on every kernel, under the factor ``kernel``.
+    """The matrix with every configuration on every kernel, under the factor ``kernel``; the factor
+    ``configuration`` says which are the same.
 
     On the first kernel a configuration keeps its baseline; on the others its baseline is itself on
     the first. ``kernels`` maps labels to entry names.
@@ -75,7 +79,7 @@ def across(matrix: Matrix, kernels: Mapping[str, str]) -> Matrix:
                     item,
                     name=on(item.name, label),
                     kernel=kernels[label],
-                    factors={**item.factors, FACTOR: label},
+                    factors={**item.factors, CONFIGURATION: item.name, FACTOR: label},
                     baseline=None if twin is None else on(twin, base),
                     skip=skip,
                 )
@@ -87,7 +91,7 @@ def across(matrix: Matrix, kernels: Mapping[str, str]) -> Matrix:
 
 def on(configuration: str, label: str) -> str:
     """The name of a configuration on a kernel."""
-    return f"{configuration}@{label}"
+    return f"{configuration}{BETWEEN}{label}"
 
 
 def settle(matrix: Matrix, missing: Mapping[str, Missing]) -> Matrix:
@@ -99,7 +103,7 @@ def settle(matrix: Matrix, missing: Mapping[str, Missing]) -> Matrix:
     """
     made = []
     for item in matrix.configurations:
-        wanted = [name for name in (item.kernel, matrix.kernel) if name and name in missing]
+        wanted = [name for name in (matrix.kernel, item.kernel) if name and name in missing]
         if item.kernel is None or item.skip is not None or not wanted:
             made.append(item)
         else:

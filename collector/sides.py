@@ -139,7 +139,9 @@ def _key(sample: Sample, selector: Selector, by_kernel: bool) -> Key:
         return ("", sample.test, ())
     factors = sample.factors.items()
     kept = tuple(sorted((k, v) for k, v in factors if not (by_kernel and k == "kernel")))
-    return (sample.configuration, sample.test, kept)
+    # The same configuration over several kernels has the kernel in its name.
+    same = sample.factors.get("configuration") if by_kernel else None
+    return (same or sample.configuration, sample.test, kept)
 
 
 def _known(selector: Selector, what: str, name: str | None, names: list[str]) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrix_factory import document
 
+from collector.choice import read_choice
 from collector.errors import InputError, UsageError
 from collector.matrix import read_matrix
 from collector.matrix_kernels import (
@@ -18,6 +19,7 @@ from collector.matrix_kernels import (
     settle,
     why_skipped,
 )
+from collector.neighbours import neighbouring
 from collector.plan import groups_of, make_plan
 from collector.runfolder import parse_plan
 
@@ -95,20 +97,20 @@ def test_a_matrix_whose_rows_name_no_kernel_boots_none():
 
 def test_a_matrix_over_two_kernels_holds_each_row_against_itself_on_the_first():
     made = across(read_matrix(document(), "m.yml"), {"base": "debian-6.1", "new": "debian-6.12"})
-    assert made.baseline == "Unlabel@base"
+    assert made.baseline == "Unlabel/base"
     rows = {item.name: item for item in made.configurations}
-    assert rows["Unlabel@base"].baseline is None
-    assert rows["C_FlCat@base"].baseline is None
-    assert rows["C_FlCat@new"].baseline == "C_FlCat@base"
-    assert rows["C_FlCat@new"].factors == {"kernel": "new"}
-    assert rows["C_FlCat@new"].kernel == "debian-6.12"
-    assert rows["NoPatch@new"].skip == "needs another kernel"
+    assert rows["Unlabel/base"].baseline is None
+    assert rows["C_FlCat/base"].baseline is None
+    assert rows["C_FlCat/new"].baseline == "C_FlCat/base"
+    assert rows["C_FlCat/new"].factors == {"configuration": "C_FlCat", "kernel": "new"}
+    assert rows["C_FlCat/new"].kernel == "debian-6.12"
+    assert rows["NoPatch/new"].skip == "needs another kernel"
 
 
 def test_a_row_with_a_kernel_of_its_own_is_skipped_where_kernels_are_given():
     made = across(disable_matrix(), {"a": "x", "b": "y"})
     rows = {item.name: item for item in made.configurations}
-    assert rows["Disable@a"].skip == "needs the kernel without; here the kernels are given"
+    assert rows["Disable/a"].skip == "needs the kernel without; here the kernels are given"
     assert kernels_of(made) == ["x", "y"]
 
 
@@ -178,3 +180,21 @@ def test_netlabel_can_only_be_declared_absent_and_then_nothing_else(value):
 def test_boots_are_counted_from_one(value):
     with pytest.raises(InputError, match=r"short\.boots: found"):
         read_matrix(document(("short", "boots"), value), "m.yml")
+
+
+def test_configurations_over_kernels_are_neighbours_of_themselves_alone():
+    made = across(read_matrix(document(), "m.yml"), {"base": "x", "new": "y"})
+    pairs = neighbouring({item.name: item.factors for item in made.configurations})
+    assert pairs == [
+        ("Unlabel/base", "Unlabel/new"),
+        ("C_FlCat/base", "C_FlCat/new"),
+        ("NoPatch/base", "NoPatch/new"),
+    ]
+
+
+def test_a_choice_names_configurations_without_their_kernels():
+    made = across(read_matrix(document(), "m.yml"), {"base": "x", "new": "y"})
+    choice = read_choice("C_FlCat", None)
+    choice.check(made)
+    left = [item.name for item in made.configurations if not choice.leaves_out(made, item.name, "")]
+    assert left == ["Unlabel/base", "C_FlCat/base", "C_FlCat/new"]
