@@ -186,12 +186,12 @@ def _gpe_routes(place: Place) -> List[Step]:
 
 
 def _fou(link: Link) -> List[Step]:
-    """The receiving port. The kernel loads fou when ip asks for it, and fou6 never by itself."""
+    """The receiving port. The kernel loads neither module by itself."""
+    module = "fou" if link.family == 4 else "fou6"
     protocol = fou_protocol(link)
     what = ("gue",) if protocol is None else ("ipproto", str(protocol))
     argv = ("ip", "fou", "add", "port", str(link.port), *what, *_sixth(link))
-    load = [Step(("modprobe", "fou6"))] if link.family == 6 else []
-    return [*load, Step(argv, undo=(_close_fou(link),))]
+    return [Step(("modprobe", module)), Step(argv, undo=(_close_fou(link),))]
 
 
 def _close_fou(link: Link) -> Step:
