@@ -35,8 +35,6 @@ def check_tunnels(file: str, configurations: Iterable[ConfigurationSpec]) -> Non
         if not item.subjects.get("tunnels"):
             continue
         subjects = resolve(item.subjects, EXAMPLE, where)
-        if not isinstance(subjects["tunnels"], dict):
-            raise InputError(where, repr(subjects["tunnels"]), WANTED)
         try:
             links_of(subjects)
             inner_addresses(subjects, item.family)

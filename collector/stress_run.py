@@ -96,7 +96,13 @@ def _record_proof(folder: Path, hosts: Mapping[str, Any]) -> None:
     group, client, server = plan.group, hosts["client"], hosts["server"]
     found = proof.prove(
         group["subjects"],
-        proof.Observed(client, server, hosts.get("cipso", {}), hosts.get("ipsec", {})),
+        proof.Observed(
+            client,
+            server,
+            hosts.get("cipso", {}),
+            hosts.get("ipsec", {}),
+            hosts.get("tunnels", {}),
+        ),
         group["client_address"],
         group["server_address"],
         int(group["mtu"]),

@@ -1,0 +1,138 @@
+"""Tunnels in a matrix: read, skipped where a host cannot have them, measured inside."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.campaign import find_matrix
+from collector.errors import InputError
+from collector.matrix import Matrix, load_matrix, read_matrix
+from collector.matrix_tunnels import types_of, without
+from collector.placeholders import EXAMPLE, resolve
+from collector.tunnels import (
+    carrying_link,
+    inner_addresses,
+    inner_mtu,
+    measured_link,
+    mtus,
+    outer_addresses,
+    over_path,
+)
+from tests.unit.matrix_factory import DOCUMENT
+from tests.unit.tunnel_factory import declared
+
+LINK = {"name": "xt0", "type": "vxlan", "id": 42, "ends": ["@client_ipv4", "@server_ipv4"],
+        "inner_ipv4": ["198.19.0.1/24", "198.19.0.2/24"]}  # fmt: skip
+TOP = declared("vxlan", name="top", id=7, ends=["198.19.0.1", "198.19.0.2"],
+               inner_ipv4=["198.19.1.1/24", "198.19.1.2/24"])  # fmt: skip
+
+
+def document(*links: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    made = copy.deepcopy(DOCUMENT)
+    made["subjects"] = ["tunnels"]
+    made["baseline"] = "plain"
+    made["configurations"] = [
+        {"name": "plain", "about": "the bare link", "tunnels": {}},
+        {"name": "tunnel", "about": "a tunnel", "tunnels": {"links": list(links)}, **keys},
+    ]
+    return made
+
+
+def matrix(*links: dict[str, Any], **keys: Any) -> Matrix:
+    return read_matrix(document(*links, **keys), "m.yml")
+
+
+def subjects(*links: dict[str, Any]) -> dict[str, Any]:
+    return {"family": "ipv4", "tunnels": {"links": list(links)}}
+
+
+def test_the_types_of_a_matrix_are_those_of_what_it_runs():
+    assert types_of(matrix(LINK, TOP | {"type": "geneve"})) == ["geneve", "vxlan"]
+    assert types_of(matrix(LINK, skip="not here")) == []
+    found = types_of(load_matrix(Path(find_matrix("tunnels"))))
+    assert {"vxlan", "stt", "geneve", "gre", "ipip", "fou", "wireguard"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({"links": [{**LINK, "id": None}]}, "m.yml: configurations.tunnel.tunnels: found "
+         "tunnels.links[0] (xt0).id: None, wanted a number"),
+        ({"links": [], "more": 1}, "tunnels: more, wanted links and nothing else"),
+        ({"links": [{**LINK, "inner_ipv4": None}]}, "xt0.inner_ipv4: none, wanted the measured"),
+        ({"links": [{**LINK, "ends": ["@client_ipv4", "@server_ipv9"]}]}, "'@server_ipv9'"),
+        ("vxlan", "configurations[1].tunnels: found 'vxlan'; wanted a mapping"),
+    ],
+)  # fmt: skip
+def test_a_wrong_declaration_is_named_with_its_configuration(keys, text):
+    with pytest.raises(InputError) as seen:
+        matrix(tunnels=keys)
+    assert text in str(seen.value)
+
+
+@pytest.mark.parametrize("given", ["off", False])
+def test_offloads_are_a_word_or_what_yaml_makes_of_it(given):
+    found = matrix(LINK, offloads=given).configurations[1]
+    assert found.subjects["offloads"] == "off"
+    assert "offloads" not in matrix(LINK).configurations[1].subjects
+    with pytest.raises(InputError, match="offloads: found 'some'; wanted on or off"):
+        matrix(LINK, offloads="some")
+
+
+def test_offloads_need_the_subject_that_sets_them():
+    made = copy.deepcopy(DOCUMENT)
+    made["configurations"][0]["offloads"] = "off"
+    with pytest.raises(InputError, match="offloads"):
+        read_matrix(made, "m.yml")
+
+
+def test_what_a_host_cannot_have_is_skipped_with_its_reason():
+    reason = "geneve on server: none can be made: Error: Unknown device type."
+    found = without(matrix({**LINK, "type": "geneve"}), {"geneve": reason})
+    assert [item.skip for item in found.configurations] == [None, reason]
+    same = matrix(LINK)
+    assert without(same, {"geneve": reason}) == same
+    kept = without(matrix(LINK, skip="too slow"), {"vxlan": reason})
+    assert kept.configurations[1].skip == "too slow"
+
+
+def test_a_baseline_that_a_host_cannot_have_is_an_error():
+    made = document(LINK)
+    made["baseline"] = "tunnel"
+    with pytest.raises(InputError, match=r"m\.yml: tunnel: found no vxlan; wanted a baseline"):
+        without(read_matrix(made, "m.yml"), {"vxlan": "no vxlan"})
+
+
+def test_the_last_link_is_measured_and_the_lowest_is_on_the_wire():
+    stack = resolve(subjects(LINK, TOP), EXAMPLE, "m.yml")
+    measured, carrying = measured_link(stack), carrying_link(stack)
+    assert measured is not None
+    assert carrying is not None
+    assert (measured.name, carrying.name) == ("top", "xt0")
+    assert inner_addresses(stack, "ipv4") == ("198.19.1.1", "198.19.1.2")
+    assert outer_addresses(stack) == ("198.18.0.1", "198.18.0.2")
+    assert mtus(stack, 1500) == {"xt0": 1450, "top": 1400}
+    assert inner_mtu(stack, 1500) == 1400
+    assert inner_mtu({"family": "ipv4", "tunnels": {}}, 1500) == 1500
+
+
+def test_an_mtu_that_cannot_be_is_found_before_the_run():
+    with pytest.raises(InputError) as seen:
+        mtus(subjects(declared("vxlan", mtu=1500)), 1500)
+    assert str(seen.value) == (
+        "tunnels.links[0] (xt0).mtu: found 1500; wanted at most 1450: 1500 of the path less 50 "
+        "(IPv4 20, UDP 8, VXLAN 8, Ethernet 14)"
+    )
+
+
+def test_a_path_that_takes_less_than_its_device_is_told_to_the_lowest_links():
+    narrowed = over_path(subjects(declared("vxlan"), TOP), 1466, 1500)
+    first, second = narrowed["tunnels"]["links"]
+    assert first["underlay_mtu"] == 1466
+    assert "underlay_mtu" not in second
+    wide = subjects(declared("vxlan"))
+    assert over_path(wide, 1500, 1500) == wide
