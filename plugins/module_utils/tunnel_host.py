@@ -12,14 +12,14 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .host import record
 from .host.errors import HostError, NotInstalledError
-from .host.run import environment, run
+from .host.run import environment, output, run
 from .kernel_state.errors import StateError
 from .kernel_state.tunnel_facts import (
     Facts,
     decode,
     read_device,
+    read_encap_route,
     read_fou,
-    read_gpe_route,
     read_l2tp,
     read_macsec,
     read_wireguard,
@@ -176,8 +176,8 @@ def _gpe(place: Place) -> Facts:
     for text in place.link.addresses(1 - place.end):
         peer, sixth = text.split("/")[0], ":" in text
         flag = ["-6"] if sixth else []
-        routes = _listing("ip", *flag, "-j", "route", "show", "dev", place.link.name)
-        facts.update(read_gpe_route(routes, peer))
+        routes = output(["ip", *flag, "route", "show", "dev", place.link.name])
+        facts.update(read_encap_route(routes, peer))
     return facts
 
 

@@ -118,21 +118,12 @@ def decode(text: str, command: str) -> List[Dict[str, Any]]:
     if not text.strip():
         return []
     try:
-        # `ip -j route` uses one name twice in an object: the route's own comes first, and the
-        # encapsulation's later.
-        found = json.loads(text, object_pairs_hook=_both)
+        found = json.loads(text)
     except ValueError:
         raise StateError(1, f"{text[:40]!r} of {command}", "a list in JSON") from None
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise StateError(1, f"JSON of another shape of {command}", "a list of objects")
     return [item for item in found if item]
-
-
-def _both(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    found: Dict[str, Any] = {}
-    for key, value in pairs:
-        found[f"encap_{key}" if key in found else key] = value
-    return found
 
 
 def read_device(item: Mapping[str, Any]) -> Facts:
@@ -304,14 +295,21 @@ def read_macsec(item: Mapping[str, Any]) -> Facts:
     }
 
 
-def read_gpe_route(items: Sequence[Mapping[str, Any]], peer: str) -> Facts:
-    """What the route to the peer says of the encapsulation (``ip -j route show dev DEVICE``)."""
-    for item in items:
-        if item.get("dst") == peer and item.get("encap"):
+def read_encap_route(text: str, peer: str) -> Facts:
+    """What the route to the peer says of the encapsulation (``ip route show dev DEVICE``).
+
+    The text form is read: the JSON form has one name twice in an object.
+    """
+    for line in text.splitlines():
+        words = line.split()
+        if words and words[0] == peer and "encap" in words:
+            rest = words[words.index("encap") + 2 :]
+            found = dict(zip(rest[::2], rest[1::2]))  # noqa: B905 - Python 3.9
+            ttl = found.get("ttl", found.get("hoplimit"))
             return {
-                "id": item.get("id"),
-                "remote": item.get("encap_dst"),
-                "local": item.get("src"),
-                "ttl": _tunable(item.get("ttl", item.get("hoplimit"))),
+                "id": int(found["id"]) if "id" in found else None,
+                "remote": found.get("dst"),
+                "local": found.get("src"),
+                "ttl": _tunable(int(ttl) if ttl and ttl.isdecimal() else ttl),
             }
     return {}
