@@ -294,6 +294,7 @@ def _record_measured(
         findings += proof_forwarding.prove(group, hosts["tester"], hosts["dut"])
         return forwarding.record(folder, group, hosts, findings)
     client, server = hosts["client"], hosts["server"]
+    _record_setup(folder, group, hosts.get("tunnels", {}))
     identities = {"client": client["identity"], "server": server["identity"]}
     said = {name: proof_kernel.of_identity(found) for name, found in identities.items()}
     findings = proof_kernel.prove(group.get("boot"), said)
@@ -321,6 +322,17 @@ def _record_measured(
         group["expected_mss"],
         server,
     )
+
+
+def _record_setup(
+    folder: Path, group: Mapping[str, Any], applied: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Keep the commands that build the configuration by hand, where a role told them."""
+    hosts = {name: result["commands"] for name, result in applied.items() if "commands" in result}
+    if any(hosts.values()):
+        for cell in group["cells"]:
+            path = folder / "evidence" / cell / str(group["block"]) / "setup.json"
+            write_json(path, {"schema": 1, "hosts": hosts})
 
 
 def give_up_group(folder: Path, reason: str) -> bool:

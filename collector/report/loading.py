@@ -13,6 +13,7 @@ from collector.report.applied import applied_table
 from collector.report.figures import from_summary
 from collector.report.kernels import published_section, run_section
 from collector.report.model import Report, Section
+from collector.report.setup_commands import setup_of
 from collector.report.shapes import units_of_matrix
 from collector.report.specification import specification
 from collector.runfolder import Run, load_run
@@ -40,7 +41,7 @@ def build_report(run: Run, samples: list[Sample], folder: str) -> Report:
         hosts=hosts,
         specification=specification(run.provenance),
         differences=evidence.differences(hosts),
-        commands=evidence.commands_of(run.path, run.plan),
+        commands=(*evidence.commands_of(run.path, run.plan), *setup_of(run.path, run.plan)),
         proofs=evidence.proofs_of(run.path, run.plan),
         applied=applied_table(run),
         raw_files=evidence.raw_files_of(run.path),

@@ -30,10 +30,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandGroup:
-    """The distinct command lines of a test, exactly as executed."""
+    """The distinct command lines of a test, exactly as executed; a text in the place of an
+    argument list is a line for a shell."""
 
     title: str
-    argvs: tuple[tuple[str, ...], ...]
+    argvs: tuple[tuple[str, ...] | str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -239,16 +239,16 @@ def title(report: Report) -> str:
     return f"{report.summary.matrix}, run {report.summary.run_id}{when}"
 
 
-def command_line(argv: Iterable[str]) -> str:
-    """The argv quoted for a shell, ready to copy."""
-    return shlex.join(argv)
+def command_line(argv: Iterable[str] | str) -> str:
+    """The argv quoted for a shell, ready to copy; a line for a shell as it is."""
+    return argv if isinstance(argv, str) else shlex.join(argv)
 
 
-def command_lines(argv: Iterable[str]) -> str:
+def command_lines(argv: Iterable[str] | str) -> str:
     """The same over several lines of a mail's width, joined by backslashes: still ready to copy."""
     lines: list[str] = []
     current = ""
-    for word in map(shlex.quote, argv):
+    for word in argv.split() if isinstance(argv, str) else map(shlex.quote, argv):
         longer = f"{current} {word}" if current else word
         # two of indent before, a blank and a backslash behind
         if current and len(longer) > WIDTH - 4:
