@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from collector.campaign import find_matrix
+from collector.campaign import find_matrix, open_campaign
 from collector.errors import InputError
 from collector.matrix import Matrix, load_matrix, read_matrix
 from collector.matrix_tunnels import types_of, without
@@ -136,3 +138,57 @@ def test_a_path_that_takes_less_than_its_device_is_told_to_the_lowest_links():
     assert "underlay_mtu" not in second
     wide = subjects(declared("vxlan"))
     assert over_path(wide, 1500, 1500) == wide
+
+
+TEST_LINK = {
+    "name": "test", "device": "eth1", "ipv4": "198.18.0.1/24", "ipv6": "2001:db8:18::1/64",
+    "peer": "server", "peer_ipv4": "198.18.0.2/24", "peer_ipv6": "2001:db8:18::2/64",
+}  # fmt: skip
+
+
+def opened(folder: Path, made: dict[str, Any], **missing: str) -> dict[str, dict[str, Any]]:
+    """The groups of a new run by configuration."""
+    path = folder / "m.yml"
+    path.write_text(yaml.safe_dump(made))
+    server = {**TEST_LINK, "ipv4": "198.18.0.2/24", "peer_ipv4": "198.18.0.1/24"}
+    found = open_campaign(
+        matrix=str(path), form="short", runs=folder / "runs", resume=None, run_id="t", blocks=1,
+        seed=1, lab={"kind": "guests", "accelerator": "tcg", "name": "x"},
+        client={"name": "client", "control_address": "192.0.2.1", "link": TEST_LINK,
+                "links": [TEST_LINK]},
+        server={"name": "server", "control_address": "192.0.2.2", "link": server,
+                "links": [server]},
+        missing=missing,
+    )  # fmt: skip
+    return {group["configuration"]: group for group in found["groups"] if not group["arm"]}
+
+
+def test_a_group_is_measured_inside_the_tunnel(tmp_path):
+    groups = opened(tmp_path, document(LINK))
+    plain, inside = groups["plain"], groups["tunnel"]
+    assert (plain["client_address"], plain["server_address"]) == ("198.18.0.1", "198.18.0.2")
+    assert (inside["client_address"], inside["server_address"]) == ("198.19.0.1", "198.19.0.2")
+    assert (inside["device"], inside["capture"], inside["control_address"]) == (
+        "eth1", "all", "192.0.2.2",
+    )  # fmt: skip
+    assert (plain["expected_mss"], inside["expected_mss"]) == (1448, 1398)
+    assert (plain["payload_bytes"], inside["payload_bytes"]) == (1472, 1422)
+    assert inside["subjects"]["tunnels"]["links"][0]["ends"] == ["198.18.0.1", "198.18.0.2"]
+
+
+def test_over_ipsec_the_links_are_told_what_esp_leaves(tmp_path):
+    made = document(LINK)
+    made["subjects"] = ["ipsec", "tunnels"]
+    made["configurations"][1]["ipsec"] = {
+        "connections": [{"name": "c", "ends": ["@client_ipv4", "@server_ipv4"]}]
+    }
+    group = opened(tmp_path, made)["tunnel"]
+    assert group["subjects"]["tunnels"]["links"][0]["underlay_mtu"] == 1466
+    assert group["expected_mss"] == 1466 - 50 - 52
+
+
+def test_what_is_missing_is_in_the_plan_with_its_reason(tmp_path):
+    assert set(opened(tmp_path, document(LINK), vxlan="vxlan on server: no")) == {"plain"}
+    plan = json.loads((tmp_path / "runs" / "t" / "plan.json").read_text())
+    skips = {cell["configuration"]: cell["skip"] for cell in plan["cells"]}
+    assert skips == {"plain": None, "tunnel": "vxlan on server: no"}
