@@ -22,6 +22,7 @@ from collector.session_files import read_cpu, read_sessions
 from collector.shape import Shape, read_json
 
 RESULT_FILE = "result.json"
+DUT = "dut"
 # What a repeat without a number says of itself.
 NOT_MEASURED: dict[str, Any] = dict.fromkeys(
     (
@@ -88,7 +89,7 @@ def _sample(plan: Plan, slot: Slot, cell: PlannedCell, test: PlannedTest, raw: P
         matrix=plan.matrix,
         lab_kind=plan.lab.kind,
         accelerator=plan.lab.accelerator,
-        kernel=" and ".join(sorted({str(host["kernel"]) for host in hosts.values()})),
+        kernel=_kernel(hosts),
         cell_id=cell.cell_id,
         configuration=cell.configuration,
         test=cell.test,
@@ -127,6 +128,12 @@ def _measured(
     if fields["unit"] != test.unit:
         raise InputError(str(raw), f"a value in {fields['unit']}", f"one in {test.unit}")
     return fields
+
+
+def _kernel(hosts: Mapping[str, Any]) -> str:
+    """The kernel that was measured: of the device under test where there is one, else of all."""
+    measured = [hosts[DUT]] if DUT in hosts else hosts.values()
+    return " and ".join(sorted({str(host["kernel"]) for host in measured}))
 
 
 def _guard_identity(samples: Sequence[Sample], kernels: Mapping[str, str | None]) -> list[Sample]:

@@ -73,7 +73,7 @@ def test_a_whole_run_from_plan_to_samples(tmp_path):
     assert by_test["size_64"].value == pytest.approx(100 * 300_000 / 1_488_095, rel=1e-4)
     assert by_test["size_64"].bounded_by == "device"
     assert by_test["size_64"].unit == "%"
-    assert by_test["size_64"].kernel == "6.1.0 and 6.12.0"
+    assert by_test["size_64"].kernel == "6.12.0"  # the device's; the tester's is another
     # The generator sends more than line rate of such frames, and all of it is forwarded.
     assert by_test["size_1518"].bounded_by in ("line rate", "device")
     assert run.journal[-1].event == "end"
