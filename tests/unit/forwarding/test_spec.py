@@ -98,7 +98,7 @@ NETPERF = {"name": "tcp_rr", "netperf": "TCP_RR"}
 @pytest.mark.parametrize(
     ("tops", "text"),
     [
-        ({"topology": "pair"}, "topology: found 'pair'; wanted dut or chain, for tests with forw"),
+        ({"topology": "pair"}, "topology: found 'pair'; wanted dut, for tests with forwarding"),
         ({"tests": [NETPERF]}, "topology: found 'dut'; wanted pair or chain, for tests with netp"),
         (
             {"tests": [DOCUMENT["tests"][0], NETPERF]},
