@@ -1,0 +1,129 @@
+"""A forwarding matrix from the command line: planned, measured, proven, restored, reported.
+
+It has a lab of its own, of the topology that the matrix wants.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from collector.runfolder import load_run
+from collector.samples import SampleStatus
+from collector.store import read_samples
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 1200
+MATRIX = {
+    "schema": 1,
+    "name": "forwarding",
+    "title": "Forwarding, small",
+    "topology": "dut",
+    "baseline": "empty",
+    "subjects": ["forwarding"],
+    "configurations": [
+        {
+            "name": rules,
+            "about": f"packet filter {rules}",
+            "factors": {"rules": rules},
+            "forwarding": {"rules": rules},
+        }
+        for rules in ("empty", "none")
+    ],
+    "tests": [
+        {
+            "name": f"size_{size}",
+            "forwarding": "max_load",
+            "frame_bytes": size,
+            "direction": "bidirectional",
+        }
+        for size in (64, 1518)
+    ]
+    + [
+        {
+            "name": "throughput_1518",
+            "forwarding": "throughput",
+            "frame_bytes": 1518,
+            "direction": "unidirectional",
+            "width_pct": 25,
+            "rate_pct": 10,
+        }
+    ],
+    "short": {"duration_s": 1, "blocks": 1, "warm_up_s": 1.0},
+    "full": {"duration_s": 60, "blocks": 10, "warm_up_s": 10.0},
+}
+
+
+def crossover(*words: str, runs: Path) -> subprocess.CompletedProcess[str]:
+    """The command line on a lab that takes its topology from the matrix."""
+    environment = {**os.environ, "CROSSOVER_RUNS": str(runs)}
+    environment.setdefault("CROSSOVER_LAB", "test")
+    return subprocess.run(
+        [sys.executable, "-m", "collector", *words],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory):
+    """(what the command printed, the run folder) of one run; the lab is put down after it."""
+    runs = tmp_path_factory.mktemp("forwarding")
+    file = runs / "small.yml"
+    file.write_text(yaml.safe_dump(MATRIX))
+    done = crossover("run", str(file), "--short", runs=runs)
+    yield done, next(runs.glob("forwarding-*"), None)
+    lab = f"{os.environ.get('CROSSOVER_LAB', 'test')}-dut"
+    down = crossover("lab", "--name", lab, "down", runs=runs)
+    assert down.returncode == 0, down.stderr
+
+
+@pytest.mark.lab
+@pytest.mark.slow
+def test_a_run_prints_the_table_and_leaves_all_that_it_rests_on(measured) -> None:
+    done, folder = measured
+    assert done.returncode == 0, done.stderr
+    assert "Forwarded, per cent: direction bidirectional" in done.stdout
+    assert "The lab is emulated" in done.stdout
+    run = load_run(folder)
+    assert run.journal[-1].event == "end"
+    samples = [s for s in read_samples(folder) if s.test.startswith("size_")]
+    assert {s.status for s in samples} == {SampleStatus.OK}, [s.reason for s in samples]
+    for sample in samples:
+        raw = folder / "raw" / sample.cell_id / "0"
+        lines = [json.loads(line) for line in (raw / "trials.jsonl").read_text().splitlines()]
+        assert {"warm_up", "search"} <= {line["purpose"] for line in lines}
+        assert 0 < sample.value <= 100
+        assert sample.bounded_by in ("line rate", "device", "generator")
+
+
+@pytest.mark.lab
+@pytest.mark.slow
+def test_the_device_says_itself_that_it_forwarded(measured) -> None:
+    _, folder = measured
+    for file in folder.glob("evidence/*/0/proof.json"):
+        findings = json.loads(file.read_text())["findings"]
+        assert all(finding["ok"] for finding in findings), findings
+        whats = [finding["what"] for finding in findings]
+        assert "datagrams that the device's IP layer forwarded" in whats
+
+
+@pytest.mark.lab
+@pytest.mark.slow
+def test_a_search_has_a_number_or_says_why_it_has_none(measured) -> None:
+    """An emulated generator on a busy machine may miss any load; then there is no number."""
+    _, folder = measured
+    for sample in read_samples(folder):
+        if sample.test == "throughput_1518":
+            assert (sample.value is None) == (sample.reason is not None)
