@@ -168,7 +168,13 @@ def document(args: argparse.Namespace) -> dict[str, Any]:
     _refuse(not (args.package or args.source_package), "--package or --source-package", **versioned)
     _refuse(not args.git, "--git", ref=args.ref)
     _refuse(not args.vmlinuz, "--vmlinuz", **ready)
-    _refuse(not ("source" in made or "like" in made), "a source", **extra)
+    built = {
+        "base": args.base,
+        "fragment": args.fragment,
+        "patch": args.patch,
+        "external_module": args.external_module,
+    }
+    _refuse(not ("source" in made or "like" in made), "a source", **built)
     kept = {key: value for key, value in extra.items() if value}
     for value in made.values():
         if isinstance(value, dict):
