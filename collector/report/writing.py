@@ -34,7 +34,15 @@ PUBLISHED_FORMATS: dict[str, Callable[[Published], str]] = {
 }
 
 # What a tarball holds: the tools' output, and what is needed to make sense of it.
-_PACKED = ("plan.json", "journal.jsonl", "samples.parquet", "provenance", "evidence", "raw")
+_PACKED = (
+    "plan.json",
+    "journal.jsonl",
+    "commands.json",
+    "samples.parquet",
+    "provenance",
+    "evidence",
+    "raw",
+)
 
 
 def render_run(report: Report, form: str, out: Path | None) -> str:

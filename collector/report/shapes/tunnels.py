@@ -44,7 +44,7 @@ def tables(figures: FigureSet) -> tuple[Table, ...]:
         rows: list[tuple[str, ...]] = []
         for row in figures.rows:
             headline = figures.entry(row.name, column)
-            if headline is None:
+            if headline is None or row.reason is not None:
                 continue
             result_text = _value(headline, "", notes)
             cpus = [
@@ -104,8 +104,8 @@ def _block(figures: FigureSet, column: Column, notes: Footnotes) -> str:
     lines = [underlined(f"{heading(column)}:", "=")]
     for row in figures.rows:
         headline = figures.entry(row.name, column)
-        if headline is None:
-            continue
+        if headline is None or row.reason is not None:
+            continue  # skipped as a whole: the headline says so
         lines.append(f"{row.name}:")
         if headline.value is None:
             lines.append(f"    {_value(headline, '', notes)}")
