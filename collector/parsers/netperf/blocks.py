@@ -30,6 +30,13 @@ _INTERIM = re.compile(
     r"(?:\s+ending at\s+(?P<end>[0-9]{5,12}\.[0-9]{3}))?\s*"
 )
 _INTERIM_START = re.compile(r"\s*Interim result\b")
+# The same in key=value output, a line each.
+_INTERIM_KEYS = (
+    re.compile(r"\s*NETPERF_INTERIM_RESULT\[[0-9]+\]=(?P<rate>-?[0-9]+\.[0-9]{2}|-?nan|inf)\s*"),
+    re.compile(rf"\s*NETPERF_UNITS\[[0-9]+\]=(?P<unit>{UNIT_PATTERN}|{TRANSACTIONS}|Usec)/s\s*"),
+    re.compile(r"\s*NETPERF_INTERVAL\[[0-9]+\]=(?P<over>[0-9]+\.[0-9]{3})\s*"),
+    re.compile(r"\s*NETPERF_ENDING\[[0-9]+\]=(?P<end>[0-9]{5,12}\.[0-9]{3})\s*"),
+)
 # One unit can be wider than the eight places its column has: "MBytes  ".
 _COUNTED = r"(?P<counted>[A-Za-z0-9^]+)"
 _STREAM_DETAIL = re.compile(
@@ -114,7 +121,9 @@ def _lines_of(lines: tuple[Line, ...], at: int, matched: str) -> int | None:
 
 
 def read_interim(lines: tuple[Line, ...], at: int) -> tuple[Interim | Broken, int] | None:
-    """One interim result, perhaps wrapped."""
+    """One interim result, perhaps wrapped, or as four lines of key=value output."""
+    if lines[at].text.lstrip().startswith("NETPERF_INTERIM_RESULT["):
+        return _interim_keys(lines, at)
     if not _INTERIM_START.match(lines[at].text):
         return None
     # The longer form first: the line may have been broken before "ending at".
@@ -125,18 +134,33 @@ def read_interim(lines: tuple[Line, ...], at: int) -> tuple[Interim | Broken, in
         match = _INTERIM.fullmatch(" ".join(line.text.strip() for line in part))
         if match is None:
             continue
-        factor = unit_factor(match["unit"])
-        rate = fixed(match["rate"], 2)
         if match["unit"] == "Usec":
             break
-        return Interim(
-            end_s=float(match["end"]) if match["end"] else None,
-            interval_s=float(match["over"]),
-            throughput_bps=scaled(rate, factor) if rate is not None and factor else None,
-            transactions_per_second=rate if match["unit"] == TRANSACTIONS else None,
-        ), count
+        return _made_interim(match["rate"], match["unit"], match["over"], match["end"]), count
     wanted = "'Interim result: RATE UNIT/s over SECONDS seconds ending at TIME'"
     return Broken(wanted), 1
+
+
+def _interim_keys(lines: tuple[Line, ...], at: int) -> tuple[Interim | Broken, int]:
+    found: dict[str, str] = {}
+    for count, pattern in enumerate(_INTERIM_KEYS):
+        text = lines[at + count].text if at + count < len(lines) else ""
+        match = pattern.fullmatch(text)
+        if match is None or match.groupdict().get("unit") == "Usec":
+            wanted = "the four lines NETPERF_INTERIM_RESULT, _UNITS, _INTERVAL and _ENDING"
+            return Broken(wanted), max(count, 1)
+        found |= match.groupdict()
+    return _made_interim(found["rate"], found["unit"], found["over"], found["end"]), 4
+
+
+def _made_interim(rate: str, unit: str, over: str, end: str | None) -> Interim:
+    factor, value = unit_factor(unit), fixed(rate, 2)
+    return Interim(
+        end_s=float(end) if end else None,
+        interval_s=float(over),
+        throughput_bps=scaled(value, factor) if value is not None and factor else None,
+        transactions_per_second=value if unit == TRANSACTIONS else None,
+    )
 
 
 def read_detail(lines: tuple[Line, ...], at: int) -> tuple[DetailBlock | Broken, int] | None:

@@ -278,6 +278,27 @@ def test_interim_results_with_and_without_their_end() -> None:
     ]
 
 
+KEYED = """NETPERF_INTERIM_RESULT[0]=77967.69
+NETPERF_UNITS[0]=Trans/s
+NETPERF_INTERVAL[0]=0.250
+NETPERF_ENDING[0]=1796054646.271
+"""
+
+
+def test_interim_results_of_key_value_output_belong_to_the_result_behind_them() -> None:
+    end = "PROTOCOL=TCP\nDIRECTION=Send|Recv\nTHROUGHPUT=77967.69\nTHROUGHPUT_UNITS=Trans/s\n"
+    record = only(KEYED + KEYED.replace("[0]", "[1]").replace("646.", "647.") + end)
+    assert record.transactions_per_second == 77967.69
+    found = [(i.end_s, i.interval_s, i.transactions_per_second) for i in record.interim]
+    assert found == [(1796054646.271, 0.25, 77967.69), (1796054647.271, 0.25, 77967.69)]
+
+
+def test_a_cut_interim_result_of_key_value_output_is_a_problem() -> None:
+    cut = "".join(KEYED.splitlines(keepends=True)[:2])
+    reading = netperf.parse(from_text(cut, "input"))
+    assert any("_INTERVAL and _ENDING" in problem.wanted for problem in reading.problems)
+
+
 def test_interim_results_out_of_order_are_flagged() -> None:
     line = "Interim result:  941.20 10^6bits/s over 1.010 seconds ending at 1377579676.901\n"
     record = only(block().replace(HEADER[:4], line + line + HEADER[:4]))
