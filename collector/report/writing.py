@@ -37,7 +37,6 @@ PUBLISHED_FORMATS: dict[str, Callable[[Published], str]] = {
 _PACKED = (
     "plan.json",
     "journal.jsonl",
-    "commands.json",
     "samples.parquet",
     "provenance",
     "evidence",

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collector import by_hand
 from collector.report.loading import build_report
 from collector.report.model import Report
 from collector.runfolder import load_run
@@ -41,7 +40,6 @@ class Made:
     cpu: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     together: set[tuple[str, str]] = field(default_factory=set)  # measured as sessions are
     left_out: dict[str, str] = field(default_factory=dict)  # tests that are not run, and why
-    by_hand: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     blocks: int = 10
     noise: float = 0.01
     lab_kind: str = "guests"
@@ -183,13 +181,6 @@ def tunnels(blocks: int = 6) -> Made:
         together={c for c in cells if c[1] in ("tcp_stream_5", "tcp_rr_5", "tcp_maerts_5")},
         skip={"gue": "this kernel has no fou module"},
         left_out={"tcp_rr_200": "sessions 200 is left out of the short form"},
-        by_hand={
-            "stt": {
-                "client": ["ip link add stt1 type stt key 1 remote 192.0.2.2"],
-                "server": ["ip link add stt1 type stt key 1 remote 192.0.2.1"],
-            },
-            "vxlan": {name: ["ip link set vxlan0 up"] for name in ("client", "server")},
-        },
         blocks=blocks,
     )
 
@@ -224,8 +215,6 @@ def build_run(folder: Path, made: Made) -> Path:
     (folder / "journal.jsonl").write_text("")
     write_samples(folder, [sample for sample in samples if sample.status.value != "skipped"])
     _provenance(folder)
-    for name, hosts in made.by_hand.items():
-        by_hand.record(folder, name, {host: {"commands": own} for host, own in hosts.items()})
     for cell in cells:
         if (cell["configuration"], cell["test"]) in made.rates:
             _raw(folder, cell)
