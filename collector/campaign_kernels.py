@@ -68,8 +68,10 @@ def decide(
 
 
 def over(matrix: Matrix, kernels: str | None) -> Matrix:
-    """The matrix over the kernels of ``--kernels``, as it is for none. Raises UsageError."""
-    return matrix if kernels in (None, "", NONE) else across(matrix, parse_kernels(str(kernels)))
+    """The matrix over the kernels of ``--kernels``, or without that over its own; as it is for
+    none. Raises UsageError."""
+    wanted = kernels or ",".join(matrix.kernels)
+    return matrix if wanted in ("", NONE) else across(matrix, parse_kernels(wanted))
 
 
 def chosen(matrix: Matrix, choice: Choice) -> Matrix:

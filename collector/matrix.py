@@ -85,7 +85,8 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """A matrix file, checked. ``kernel`` is that of the configurations that name none, as soon as
+    """A matrix file, checked. ``kernels`` are those that every configuration is measured on where
+    ``--kernels`` says nothing, the base first. ``kernel`` is that of the configurations that name none, as soon as
     one that names one runs (collector/matrix_kernels.py)."""
 
     file: str
@@ -100,6 +101,7 @@ class Matrix:
     tests: tuple[AnyTest, ...]
     forms: dict[str, Form] = field(default_factory=dict)
     kernel: str | None = None
+    kernels: tuple[str, ...] = ()
 
 
 def load_matrix(path: Path) -> Matrix:
@@ -140,6 +142,7 @@ def read_matrix(document: Any, where: str) -> Matrix:
         tests=tuple(read_test(item) for item in top.shapes("tests")),
         forms={name: _form(name, top.shape(name)) for name in FORMS},
         kernel=top.optional_text("kernel"),
+        kernels=_kernels(top),
     )
     top.take_any("definitions", (dict,), "a mapping", None)  # holds YAML anchors, nothing else
     top.done()
@@ -231,6 +234,13 @@ def _name(top: Shape) -> str:
             top.at("name"), repr(name), "letters, digits, '_' and '-', not starting with a sign"
         )
     return name
+
+
+def _kernels(top: Shape) -> tuple[str, ...]:
+    found = top.strings("kernels", default=[])
+    if len(found) == 1 or len(set(found)) < len(found):
+        raise InputError(top.at("kernels"), ", ".join(found), "at least two, each once")
+    return found
 
 
 def _fraction(item: Shape, key: str) -> float | None:

@@ -252,3 +252,20 @@ def test_experience_tells_how_long_compiling_takes():
     assert not_built(entry, "never built").build_s == 700.0
     note_effort("lab-6.12", Effort(1800, 650.0))
     assert not_built(entry, "never built").build_s == 650.0
+
+
+def test_a_matrix_has_kernels_of_its_own_where_none_are_given():
+    made = read_matrix({**document(), "kernels": ["a", "b"]}, "m.yml")
+
+    def kernels_in(text):
+        return list(dict.fromkeys(item.kernel for item in over(made, text).configurations))
+
+    assert kernels_in(None) == kernels_in("") == ["a", "b"]
+    assert kernels_in("x=c,y=d") == ["c", "d"]
+    assert kernels_in("none") == [None]
+
+
+@pytest.mark.parametrize("kernels", [["a"], ["a", "b", "a"]])
+def test_kernels_to_compare_are_at_least_two_and_each_once(kernels):
+    with pytest.raises(InputError, match=r"kernels: found a.*; wanted at least two, each once"):
+        read_matrix({**document(), "kernels": kernels}, "m.yml")

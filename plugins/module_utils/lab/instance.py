@@ -104,7 +104,11 @@ class _Starter:
         self.wish = wish
         self.topology = read_topology(wish.topology)
         kernel = guest_kernel(wish)
-        self.boot = boot_of(wish, kernel)
+        measured, own = boot_of(wish, kernel), boot_of(wish, None)
+        self.boots = {
+            node: measured if self.topology.boots_kernels(node) else own
+            for node in self.topology.nodes
+        }
         facts = kernel.facts if kernel is not None else own_kernel(wish)
         self.disks = saved.folder(wish.name, facts["name"], wish.boot)
         found = _accelerator(wish)
@@ -130,7 +134,7 @@ class _Starter:
             self.wish.name,
             self.topology,
             node,
-            self.boot,
+            self.boots[node],
             self.machine,
             self.files(node),
             port,

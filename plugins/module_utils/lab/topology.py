@@ -27,6 +27,7 @@ from typing import Any
 from .errors import LabError
 
 MANAGEMENT_DEVICE = "eth0"
+TESTERS = "testers"
 # Links of the lab carry no speed; shares of line rate need one, so one is declared.
 DECLARED_SPEED_MBPS = 1000
 
@@ -66,6 +67,11 @@ class Topology:
         """The links of a node with its own end, ordered by device name."""
         found = [(link, end) for link in self.links for end in link.ends if end.node == node]
         return sorted(found, key=lambda pair: pair[1].device)
+
+    def boots_kernels(self, node: str) -> bool:
+        """Whether a kernel that is to be measured is booted on the node. A tester alone keeps the
+        image's own: what changes on it would be taken for the device under test."""
+        return self.nodes[node] != (TESTERS,)
 
     def host_vars(self, node: str, lab: str | None = None) -> dict[str, Any]:
         """What the inventory says of a node: its test devices, addresses and peers, and the

@@ -71,6 +71,20 @@ def test_without_the_name_of_the_lab_there_are_no_mac_addresses():
     assert not {"mac", "peer_mac"} & set(link)
 
 
+def test_kernels_are_booted_where_they_are_measured_and_a_tester_keeps_its_own():
+    booted = {
+        file.stem: [node for node in found.nodes if found.boots_kernels(node)]
+        for file in SHIPPED.glob("*.yml")
+        for found in [read_topology(yaml.safe_load(file.read_text()))]
+    }
+    assert booted == {
+        "pair": ["client", "server"],
+        "dut": ["dut"],
+        "chain": ["client", "router", "server"],
+        "single": ["host"],
+    }
+
+
 def test_without_a_control_link_there_is_no_control_address():
     assert read_topology(PAIR).host_vars("client")["bench_control_address"] is None
 
