@@ -60,6 +60,8 @@ while read -r device family address; do
 	ip "$family" addr replace "$address" dev "$device"
 done </etc/crossover/addresses
 """
+# What an initramfs made in an emulated guest has: what that guest needs, and no more.
+_INITRAMFS = "MODULES=dep\nCOMPRESSLEVEL=1\n"
 # grub-mkconfig asks it about the disk, which in the bake is not there yet.
 _PROBE = """\
 #!/bin/sh
@@ -130,6 +132,7 @@ def bake_files(identity: str) -> List[Tuple[str, str]]:
         ("/etc/systemd/system/crossover-addresses.service", _UNIT),
         ("/etc/crossover/set-addresses", _SET_ADDRESSES),
         (ADDRESSES, ""),
+        ("/etc/initramfs-tools/conf.d/crossover", _INITRAMFS),
         ("/bake/probe", probe),
         ("/bake/make-grub", _MAKE_GRUB),
     ]

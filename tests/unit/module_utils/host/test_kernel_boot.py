@@ -45,8 +45,8 @@ class Commands:
             )
         elif name == "grub-editenv":
             (self.root / "boot/grub/grubenv").write_bytes(grub_files.environment())
-        elif name == "mkinitramfs":
-            with open(argv[2], "wb") as handle:
+        elif argv[:2] == ["/bin/sh", "/usr/sbin/mkinitramfs"]:
+            with open(argv[3], "wb") as handle:
                 handle.write(b"initrd")
         elif argv[:2] == ["systemctl", "stop"]:
             self.watching = False

@@ -1,0 +1,140 @@
+"""Kernels booted through a guest's own GRUB: one that works, one that panics, one nobody reaches.
+
+The guest is a lab of its own, for it is rebooted a dozen times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import ROOT, Lab, lab_environment
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.timeout(2400)]
+
+NODE = "host"
+# Another version than the guest's own, from what this machine's own apt knows.
+PACKAGE = "linux-image-cloud-amd64"
+PLAY_LIMIT_S = 1200
+# Seconds that a boot may take, and how long a guest is left alone that cannot be reached.
+BOOT_S, DEAF_S = 600, 150
+
+
+@pytest.fixture(scope="module")
+def machine():
+    """A running guest that boots by itself; the saved state brings back its first boot."""
+    name = f"{os.environ.get('CROSSOVER_LAB', 'test')}-boot"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    environment = {
+        **lab_environment(name),
+        "CROSSOVER_TOPOLOGY": "single",
+        "CROSSOVER_LOADER": "grub",
+    }
+    found = Lab(name, cache / "crossover" / "labs" / name / "ssh_config", environment)
+    up = found.playbook(ROOT / "playbooks" / "lab_up.yml", limit_s=PLAY_LIMIT_S)
+    assert up.returncode == 0, up.stdout + up.stderr
+    yield found
+    down = found.playbook(ROOT / "playbooks" / "lab_down.yml")
+    assert down.returncode == 0, down.stdout + down.stderr
+
+
+def command(*argv, folder):
+    """What a command of this machine prints."""
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{argv}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """A Debian kernel's package: its name and its file."""
+    folder = tmp_path_factory.mktemp("package")
+    shown = command("apt-cache", "depends", PACKAGE, folder=folder)
+    (name,) = [line.split()[-1] for line in shown.splitlines() if "Depends: linux-image-" in line]
+    command("apt-get", "download", name, folder=folder)
+    (file,) = folder.glob("*.deb")
+    return {"package": name, "package_files": [str(file)]}
+
+
+def run(machine, folder, *tasks):
+    """What tasks of the module return, on the guest."""
+    steps = []
+    for number, arguments in enumerate(tasks):
+        steps.append(
+            {
+                "crossover.lab.kernel_boot": {"timeout_s": BOOT_S, "panic_s": 1, **arguments},
+                "register": f"outcome_{number}",
+                "ignore_errors": True,
+            }
+        )
+    outcomes = ", ".join(f"outcome_{number}" for number in range(len(tasks)))
+    copy = {"content": "{{ [" + outcomes + "] | to_json }}", "dest": str(folder / "outcomes.json")}
+    steps.append({"ansible.builtin.copy": {**copy, "mode": "0600"}, "delegate_to": "localhost"})
+    play = folder / "play.yml"
+    play.write_text(yaml.safe_dump([{"hosts": NODE, "tasks": steps}]))
+    done = machine.playbook(play, limit_s=PLAY_LIMIT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "outcomes.json").read_text())
+
+
+def boot_id(machine):
+    return machine.ssh(NODE, "cat /proc/sys/kernel/random/boot_id").strip()
+
+
+def test_a_package_is_booted_once_and_the_host_comes_home_clean(machine, package, tmp_path):
+    places = "ls /boot /boot/grub /lib/modules /etc/systemd/system; dpkg-query --show"
+    own, before = machine.ssh(NODE, "uname -r").strip(), machine.ssh(NODE, places)
+    first, again = run(machine, tmp_path, *[{"name": "deb", **package}] * 2)
+    assert not first["failed"], first["msg"]
+    release = package["package"].removeprefix("linux-image-")
+    assert machine.ssh(NODE, "uname -r").strip() == release != own
+    assert (first["actions"], first["kernel"]) == (["install", "boot"], "deb")
+    assert first["running"]["config_source"] == f"/boot/config-{release}"
+    assert (again["changed"], again["actions"]) == (False, [])
+    (left,) = run(machine, tmp_path, {"state": "absent"})
+    assert not left["failed"], left["msg"]
+    assert left["actions"] == ["home", "remove"]
+    assert machine.ssh(NODE, "uname -r").strip() == own
+    assert machine.ssh(NODE, places) == before
+
+
+def test_a_panic_is_survived_and_not_tried_more_often_than_allowed(machine, package, tmp_path):
+    own, before = machine.ssh(NODE, "uname -r").strip(), boot_id(machine)
+    # The kernel finds no first process in its initramfs, nor a root device without one.
+    bad = {"name": "bad", **package, "append": ["rdinit=/nonexistent"], "reboots_max": 2}
+    (failed,) = run(machine, tmp_path, bad)
+    assert failed["msg"] == (
+        f"kernel bad did not stay up on {NODE}, which is back on {own}: it panicked or could not be"
+        " reached in time (2 of at most 2 reboots for it)"
+    )
+    console = machine.ssh_config.with_name(f"{NODE}.console").read_text(errors="replace")
+    assert "Kernel panic - not syncing" in console
+    after = boot_id(machine)
+    assert after != before
+    # Another controller, and another: each finds the count on the host.
+    for _ in range(2):
+        (refused,) = run(machine, tmp_path, bad)
+        assert refused["msg"].startswith(
+            f"{NODE}: kernel bad: this host was rebooted 2 times for it and none was confirmed"
+            f" (last: the host came back on {own}); another attempt may take 2, wanted at most 2"
+        )
+    assert boot_id(machine) == after
+    (left,) = run(machine, tmp_path, {"state": "absent"})
+    assert left["actions"] == ["remove"]
+    assert boot_id(machine) == after
+
+
+def test_a_kernel_that_nobody_can_reach_is_left_by_the_host_itself(machine, package, tmp_path):
+    own = machine.ssh(NODE, "uname -r").strip()
+    deaf = ["systemd.mask=ssh.service", "systemd.mask=ssh.socket"]
+    (failed,) = run(
+        machine, tmp_path, {"name": "deaf", **package, "append": deaf, "timeout_s": DEAF_S}
+    )
+    assert f"kernel deaf did not stay up on {NODE}, which is back on {own}" in failed["msg"]
+    (left,) = run(machine, tmp_path, {"state": "absent"})
+    assert not left["failed"], left["msg"]
+    assert machine.ssh(NODE, "cat /proc/cmdline").count("crossover") == 0
