@@ -9,6 +9,8 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleConnectionFailure
+
 from ansible_collections.crossover.lab.plugins.plugin_utils.asking import AskingAction
 from ansible_collections.crossover.lab.plugins.plugin_utils.new_connection import RouteError
 from ansible_collections.crossover.lab.plugins.plugin_utils.rebooting import Rebooting
@@ -74,6 +76,7 @@ class ActionModule(AskingAction):
         self._vars = task_vars or {}
         self._host = str(self._vars.get("inventory_hostname", "this host"))
         self._booted: list[float] = []
+        self._ordered = False
         try:
             self._arguments = self._read_arguments()
             seen = self._step("read")
@@ -88,6 +91,10 @@ class ActionModule(AskingAction):
             return {**result, **error.result}
         except (EntryError, RouteError) as error:
             return {**result, "failed": True, "msg": f"kernel_boot: {error}"}
+        except AnsibleConnectionFailure as error:
+            if not self._ordered:
+                raise
+            return {**result, "failed": True, "changed": True, "msg": self._lost(error)}
         return {**result, **seen}
 
     def _read_arguments(self) -> dict[str, Any]:
@@ -147,6 +154,7 @@ class ActionModule(AskingAction):
             raise EntryError("connection 'local'; a host that is rebooted wants ssh")
         limit_s = 2 * float(self._arguments.get("timeout_s") or DEFAULT_TIMEOUT_S) + MARGIN_S
         rebooting = Rebooting(self._way())
+        self._ordered = True
         took = rebooting.reboot(order, self._boot_id, limit_s)
         if took is None:
             raise StepError(
@@ -166,6 +174,15 @@ class ActionModule(AskingAction):
         self._booted.append(took)
         self._connection.reset()
         self._boot_id = str(self._step("read")["running"]["boot_id"])
+
+    def _lost(self, error: AnsibleConnectionFailure) -> str:
+        """What to say when a host that came up cannot be talked to any more."""
+        limit = self._arguments.get("timeout_s") or DEFAULT_TIMEOUT_S
+        return (
+            f"{self._host} came up and was lost again before it was confirmed ({error}); it goes"
+            f" back to its default entry by itself within {limit} s. Run the same again to see what"
+            " it runs"
+        )
 
     def _boot(self) -> None:
         token = secrets.token_hex(6)

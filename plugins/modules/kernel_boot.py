@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kernel_boot
 short_description: Boot another kernel once, with the way back ensured
-version_added: 0.1.0
+version_added: 0.2.0
 description:
   - Installs a kernel by copy or by package, boots it once (GRUB's one-shot entry, or kexec), and
     checks over a new SSH connection that release and configuration are those that were wanted.
