@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import lab_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.yml"))
+# A guest of their own, which they start and reboot.
+ALONE = ["kernel_boot"]
 # `default` brings the lab up, which the fixture has done; `lab_netns` needs none (test_netns_lab).
-ON_THE_LAB = [name for name in SCENARIOS if name not in ("default", "lab_netns")]
+ON_THE_LAB = [name for name in SCENARIOS if name not in ("default", "lab_netns", *ALONE)]
 
 
 def test_there_are_scenarios():
@@ -22,15 +25,28 @@ def test_there_are_scenarios():
 @pytest.mark.lab
 @pytest.mark.parametrize("scenario", ON_THE_LAB)
 def test_the_scenario_passes(lab, scenario):
+    molecule(scenario, lab.environment, 900)
+
+
+@pytest.mark.lab
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("scenario", ALONE)
+def test_the_scenario_with_a_guest_of_its_own_passes(scenario):
+    molecule(scenario, lab_environment(os.environ.get("CROSSOVER_LAB", "test")), 2300)
+
+
+def molecule(scenario, environment, limit_s):
+    """Run a scenario to its end. Fails the test if it fails."""
     done = subprocess.run(
         [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario],
         cwd=ROOT,
-        env={**os.environ, **lab.environment, **strategy()},
+        env={**os.environ, **environment, **strategy()},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=limit_s,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
 
