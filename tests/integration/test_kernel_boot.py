@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, Lab, lab_environment
+from lab_plays import running
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.timeout(2400)]
 
@@ -28,18 +27,8 @@ BOOT_S, DEAF_S = 600, 150
 def machine():
     """A running guest that boots by itself; the saved state brings back its first boot."""
     name = f"{os.environ.get('CROSSOVER_LAB', 'test')}-boot"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    environment = {
-        **lab_environment(name),
-        "CROSSOVER_TOPOLOGY": "single",
-        "CROSSOVER_LOADER": "grub",
-    }
-    found = Lab(name, cache / "crossover" / "labs" / name / "ssh_config", environment)
-    up = found.playbook(ROOT / "playbooks" / "lab_up.yml", limit_s=PLAY_LIMIT_S)
-    assert up.returncode == 0, up.stdout + up.stderr
-    yield found
-    down = found.playbook(ROOT / "playbooks" / "lab_down.yml")
-    assert down.returncode == 0, down.stdout + down.stderr
+    with running(name, "single", CROSSOVER_LOADER="grub") as found:
+        yield found
 
 
 def command(*argv, folder):

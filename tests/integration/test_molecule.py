@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import lab_environment
+from lab_plays import lab_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.yml"))
