@@ -86,8 +86,8 @@ class Form:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
     """A matrix file, checked. ``kernels`` are those that every configuration is measured on where
-    ``--kernels`` says nothing, the base first. ``kernel`` is that of the configurations that name none, as soon as
-    one that names one runs (collector/matrix_kernels.py)."""
+    ``--kernels`` says nothing, the base first. ``kernel`` is that of the configurations that name
+    none, as soon as one that names one runs (collector/matrix_kernels.py)."""
 
     file: str
     name: str
