@@ -29,6 +29,7 @@ from collector.harvest import read_samples_from_raw
 from collector.kernel_state.context import LabelError
 from collector.lab_kind import for_kind
 from collector.matrix import Matrix, load_matrix
+from collector.matrix_skips import without_daemons
 from collector.matrix_tunnels import without
 from collector.netperf_command import Path as NetPath
 from collector.netperf_command import command, sampling
@@ -94,12 +95,13 @@ def open_campaign(
     ``lab`` is {kind, accelerator, name}; ``client`` and ``server`` are {name, control_address,
     link, links} with the links as the inventory has them; in forwarding tests they are the tester
     and the device under test. ``configurations`` and ``tests`` choose part of the matrix
-    (collector.choice). ``missing`` says of types of tunnel why a host cannot have them, so that
-    what needs them is skipped. ``kernels`` is ``LABEL=NAME,LABEL=NAME``: every configuration on
-    each of them; ``compile_`` makes also kernels that take long. Returns the run folder and its
-    groups.
+    (collector.choice). ``missing`` says of types of tunnel and of IKE daemons why a host cannot
+    have them, so that what needs them is skipped. ``kernels`` is ``LABEL=NAME,LABEL=NAME``: every
+    configuration on each of them; ``compile_`` makes also kernels that take long. Returns the run
+    folder and its groups.
     """
-    spec = for_kind(without(load_matrix(find_matrix(matrix)), missing or {}), lab["kind"])
+    spec = for_kind(load_matrix(find_matrix(matrix)), lab["kind"])
+    spec = without_daemons(without(spec, missing or {}), missing or {})
     home = campaign_kernels.home_of(lab)
     if resume:
         folder = runs / resume

@@ -7,13 +7,13 @@ a matrix whose baseline is such a one is refused.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
 from collector.errors import UsageError
 from collector.matrix import ConfigurationSpec, Matrix
+from collector.matrix_skips import keying_of, skipping
 
 LAB_FILE = "lab.yml"
 GUESTS, NETNS, HARDWARE = "guests", "netns", "hardware"
@@ -45,11 +45,11 @@ def cannot(kind: str, item: ConfigurationSpec) -> str | None:
             f"label {item.label}: hosts of a netns lab share this machine's kernel and have no"
             f" SELinux policy of their own; {_INSTEAD}"
         )
-    ipsec = item.subjects.get("ipsec")
-    if isinstance(ipsec, dict) and ipsec.get("keying", "manual") != "manual":
+    keying = keying_of(item)
+    if keying is not None:
         return (
-            f"keying {ipsec['keying']}: an IKE daemon's files are the machine's own, which hosts of"
-            f" a netns lab share; {_INSTEAD}, or keying manual"
+            f"keying {keying}: an IKE daemon's files are the machine's own, which hosts of a netns"
+            f" lab share; {_INSTEAD}, or keying manual"
         )
     return None
 
@@ -66,14 +66,4 @@ def for_stress(kind: str) -> None:
 def for_kind(matrix: Matrix, kind: str) -> Matrix:
     """The matrix with what this kind of lab cannot do marked as skipped. Raises UsageError when
     that is its baseline, without which nothing can be compared."""
-    configurations = tuple(
-        item if item.skip is not None else replace(item, skip=cannot(kind, item))
-        for item in matrix.configurations
-    )
-    for item in configurations:
-        if item.name == matrix.baseline and item.skip is not None:
-            raise UsageError(
-                f"matrix {matrix.name}: its baseline {item.name} cannot be had in a {kind} lab:"
-                f" {item.skip}"
-            )
-    return replace(matrix, configurations=configurations)
+    return skipping(matrix, lambda item: cannot(kind, item), f"in a {kind} lab")

@@ -86,6 +86,28 @@ def captured_spis(content: str) -> list[int | None]:
     ]
 
 
+def matrix_ike(matrix: str) -> list[str]:
+    """The IKE daemons that a matrix uses. Raises AnsibleFilterError for one that is none."""
+    from collector.campaign import find_matrix
+    from collector.errors import CrossoverError
+    from collector.matrix import load_matrix
+    from collector.matrix_skips import daemons_of
+
+    try:
+        return daemons_of(load_matrix(find_matrix(matrix)))
+    except CrossoverError as error:
+        raise AnsibleFilterError(f"matrix_ike: {error}") from error
+
+
+def ike_missing(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Daemons that a host has not, with host and reason. ``answers``: what preflight returned."""
+    found: dict[str, str] = {}
+    for host, answer in answers.items():
+        for name, reason in (answer.get("ike_missing") or {}).items():
+            found.setdefault(name, f"keying {name} on {host}: {reason}")
+    return found
+
+
 class FilterModule:
     """The filters by name."""
 
@@ -93,7 +115,9 @@ class FilterModule:
         """For Ansible."""
         return {
             "captured_spis": captured_spis,
+            "ike_missing": ike_missing,
             "ipsec_keys_differ": ipsec_keys_differ,
             "ipsec_label_conflicts": ipsec_label_conflicts,
             "ipsec_sas_differ": ipsec_sas_differ,
+            "matrix_ike": matrix_ike,
         }

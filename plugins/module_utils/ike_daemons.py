@@ -13,9 +13,9 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple, Type
 
-from .host import process
+from .host import process, shared
 from .host.errors import HostError
 from .host.run import run
 from .ipsec_host import IpsecError
@@ -72,13 +72,26 @@ class Daemon:
     processes: Tuple[str, ...] = ()
     folder = Path()
 
+    def lacking(self) -> Optional[str]:
+        """Why this host has not the daemon, naming what it has instead; None if it has it."""
+        missing = [item for item in self.programs if not os.access(item, os.X_OK)]
+        if not missing:
+            return None
+        others = ", ".join(
+            kind.name
+            for kind in DAEMONS.values()
+            if kind.name != self.name and all(os.access(item, os.X_OK) for item in kind.programs)
+        )
+        instead = f", which has {others}" if others else ", which has no other IKE daemon either"
+        return (
+            f"{self.name}: {', '.join(missing)} not on this host{instead}; wanted {self.packages}"
+        )
+
     def preflight(self) -> None:
         """Raises :class:`IpsecError` where the daemon is not installed or another one runs."""
-        missing = [item for item in self.programs if not os.access(item, os.X_OK)]
-        if missing:
-            raise IpsecError(
-                f"{self.name}: {', '.join(missing)} not on this host; wanted {self.packages}"
-            )
+        lacking = self.lacking()
+        if lacking:
+            raise IpsecError(lacking)
         other = foreign(("pluto", "charon", "charon-systemd"))
         if other:
             raise IpsecError(
@@ -256,4 +269,10 @@ class Strongswan(Daemon):
         return [redact(line) for line in text.splitlines()]
 
 
-DAEMONS = {"libreswan": Libreswan, "strongswan": Strongswan}
+DAEMONS: Dict[str, Type[Daemon]] = {"libreswan": Libreswan, "strongswan": Strongswan}
+
+
+def missing(names: Sequence[str]) -> Dict[str, str]:
+    """Those daemons that this host has not, each with the reason."""
+    found = {name: shared.refusal(f"keying {name}") or DAEMONS[name]().lacking() for name in names}
+    return {name: reason for name, reason in found.items() if reason}

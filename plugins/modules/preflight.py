@@ -27,6 +27,12 @@ options:
     choices: [vxlan, vxlan-gpe, geneve, gre, gretap, ip6gre, ip6gretap, ipip, sit, ip6tnl,
               fou, gue, l2tp, wireguard, macsec, ovs, stt]
     default: []
+  ike:
+    description: IKE daemons that the host must have, by the names of M(crossover.lab.ike).
+    type: list
+    elements: str
+    choices: [libreswan, strongswan]
+    default: []
   clock_limit:
     description: Seconds between the clocks of host and controller above which a warning is given.
     type: float
@@ -56,6 +62,10 @@ tunnels_missing:
   description: Those of O(tunnels) that the host cannot have, each with the reason.
   type: dict
   returned: always
+ike_missing:
+  description: Those of O(ike) that the host does not have, each with the reason.
+  type: dict
+  returned: always
 boot_id:
   description: The kernel's identity of this boot.
   type: str
@@ -74,7 +84,10 @@ import shutil
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.crossover.lab.plugins.module_utils import tunnel_probe
+from ansible_collections.crossover.lab.plugins.module_utils import (
+    ike_daemons,
+    tunnel_probe,
+)
 from ansible_collections.crossover.lab.plugins.module_utils.host import record
 from ansible_collections.crossover.lab.plugins.module_utils.host.run import environment
 from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.tunnel_types import NAMES
@@ -91,6 +104,12 @@ def main() -> None:
                 "choices": list(NAMES),
                 "default": [],
             },
+            "ike": {
+                "type": "list",
+                "elements": "str",
+                "choices": list(ike_daemons.DAEMONS),
+                "default": [],
+            },
             "clock_limit": {"type": "float", "default": 0.5},
         },
         supports_check_mode=True,
@@ -101,6 +120,7 @@ def main() -> None:
         changed=False,
         missing=missing,
         tunnels_missing=tunnel_probe.missing(module.params["tunnels"]),
+        ike_missing=ike_daemons.missing(module.params["ike"]),
         boot_id=record.boot_id(),
     )
 

@@ -61,6 +61,7 @@ TOOLS: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("nft", ("nft", "--version")),
     ("tcpdump", ("tcpdump", "--version")),
     ("libreswan", ("ipsec", "--version")),
+    ("strongswan", ("swanctl", "--version")),
     ("iperf3", ("iperf3", "--version")),
 )
 UNITS = ("irqbalance.service", "netperf.service", "tuned.service", "chrony.service",
