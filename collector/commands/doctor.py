@@ -7,14 +7,15 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from collector.commands.lab import lab_name
 from collector.commands.setup import missing_programs
 from collector.lab import paths, state
 from collector.lab.errors import LabError
-from collector.lab_kind import NETNS, kind_of
+from collector.lab_kind import GUESTS, NETNS, kind_of
 
 LAB_BYTES = 5_000_000_000
 
@@ -32,13 +33,18 @@ class Check:
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser("doctor", help="check this machine, the lab and its hosts")
+    parser.add_argument(
+        "--level",
+        help="SELinux level of the processes whose IPsec traffic does not pass, such as s0:c5"
+        " (default: the one that the connections were declared for)",
+    )
     parser.set_defaults(run=run)
 
 
-def run(_args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print the checks; 0 if all are well, 1 otherwise."""
     bad = 0
-    for check in (*controller_checks(), *lab_checks()):
+    for check in (*controller_checks(), *lab_checks(), *ipsec_checks(args.level)):
         print(f"{'ok  ' if check.ok else 'BAD '} {check.what}: {check.found}")
         if not check.ok:
             bad += 1
@@ -126,3 +132,61 @@ def netns_checks(name: str) -> Iterator[Check]:
     for line in status_text(name).splitlines():
         what, _, found = line.partition(": ")
         yield Check(what, found, found != "dead", "crossover lab down, then up")
+
+
+def _hosts_run() -> bool:
+    """Whether there are hosts to ask: a lab that runs, or somebody's own."""
+    from collector.commands.lab_netns import find
+    from collector.runner import inventory
+
+    kind = kind_of(inventory())
+    if kind == GUESTS:
+        guests = state.load(lab_name())
+        return guests is not None and guests.running()
+    if kind == NETNS:
+        hosts = find(lab_name()) if os.geteuid() == 0 else None
+        return hosts is not None and hosts.running()
+    return True
+
+
+def ipsec_checks(level: str | None) -> Iterator[Check]:
+    """What each measured host knows of IPsec traffic that did not pass since its connections were
+    put in force, or of why they were refused; hosts without either are left out."""
+    from collector.runner import run_playbook
+
+    if not _hosts_run():
+        return
+    answers: dict[str, Mapping[str, Any]] = {}
+
+    def note(kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "runner_on_ok" and data.get("task_action") == "crossover.lab.ipsec_evidence":
+            answers[str(data.get("host"))] = data["res"]
+
+    outcome = run_playbook("doctor", {"ipsec_level": level} if level else {}, note)
+    for failure in outcome.failures:
+        yield Check("IPsec", failure, False, "see the error")
+    for host, answer in sorted(answers.items()):
+        yield from explained(host, answer)
+
+
+def explained(host: str, answer: Mapping[str, Any]) -> Iterator[Check]:
+    """The lines for one host from what ``ipsec_evidence`` answered with ``since_applied``."""
+    last = answer.get("last")
+    if not last:
+        return
+    what = f"{host}: IPsec ({last['keying']})"
+    if "refused" in last:
+        yield Check(
+            what, f"refused: {last['refused']}", False, "apply it again once that is mended"
+        )
+        reasons = last["explain"]
+    else:
+        reasons = answer.get("explain") or []
+    for reason in reasons:
+        yield Check(f"{what}: {reason['cause']}", reason["text"], False, reason["hint"])
+    for address, size in sorted((answer.get("fits") or {}).items()):
+        yield Check(what, f"with ESP, {size} bytes fit one datagram to {address}", True)
+    if not reasons and "refused" not in last:
+        lacking = answer.get("missing") or []
+        found = f"SAs are gone: {', '.join(lacking)}" if lacking else "nothing was dropped so far"
+        yield Check(what, found, not lacking, "apply the connections again")

@@ -12,13 +12,12 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import audit, guard, ike_config, ipsec_host
 from .host import record, shared
 from .host.errors import HostError
-from .ike_daemons import DAEMONS, UNIT, Daemon, unit_runs
+from .ike_daemons import DAEMONS, RECORD, UNIT, Daemon, unit_runs
 from .ipsec_build import make_policies, own_end
 from .ipsec_declared import Connection, DeclarationError, Match, read_connections
 from .ipsec_host import IpsecError
@@ -29,7 +28,6 @@ from .labelled import under
 from .xfrm_explain import Evidence, Reason, explain
 from .xfrm_plan import IpsecState
 
-RECORD = Path("/run/crossover/ike.json")
 DEFAULT_WAIT_S = 60
 # Packets that make the kernel ask for labelled SAs go to the discard port.
 _TRIGGER_PORT = 9

@@ -30,6 +30,8 @@ _TELLING = re.compile(
 )
 # The unit and the files are named by these, whichever daemon it is.
 UNIT = "crossover-ike.service"
+# Which daemon runs, with which configuration.
+RECORD = Path("/run/crossover/ike.json")
 
 
 def _output(argv: Sequence[str], timeout_s: float = 60) -> Tuple[int, str]:

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Dict, List, Sequence
 
-from . import audit, ipsec_host
+from . import audit, ike_daemons, ipsec_fits, ipsec_host, ipsec_last
+from .host import record as record_file
+from .host.errors import HostError
 from .ipsec_host import IpsecError, Record
 from .ipsec_view import shown_state_of
 from .kernel_state.errors import StateError
@@ -36,6 +38,15 @@ def clock_step(record: Record) -> float:
     return max(steps, key=abs, default=0.0)
 
 
+def daemon_complaints() -> List[str]:
+    """What the IKE daemon of this collection, if one runs, says of trouble."""
+    try:
+        known = record_file.load(ike_daemons.RECORD)
+    except HostError as error:
+        raise IpsecError(str(error)) from error
+    return ike_daemons.DAEMONS[known["keying"]]().complaints() if known else []
+
+
 def observe(wanted: Mapping[str, Any]) -> Dict[str, Any]:
     """The module's result. Raises :class:`~.ipsec_host.IpsecError`."""
     record = ipsec_host.read_record()
@@ -49,16 +60,23 @@ def observe(wanted: Mapping[str, Any]) -> Dict[str, Any]:
         "context": context,
         "missing": gone,
     }
-    since = wanted.get("since")
+    since, error, level = wanted.get("since"), wanted.get("error") or "", wanted.get("level")
+    if wanted.get("since_applied"):
+        last = ipsec_last.read()
+        result["last"] = last
+        since = (last or {}).get("since")
+        level = level or (last or {}).get("level")
+        error = "\n".join([*daemon_complaints(), error])
     if not since:
         return result
+    context = ipsec_host.process_context(level)
     try:
         grown = {item.name: item.count for item in growth(since["stat"], stat)}
     except (StateError, KeyError) as error:
         raise IpsecError(f"since: {error}; wanted evidence of this host and boot") from error
     denials = audit.denials_since(since["audit"])
     evidence = Evidence(
-        error=wanted.get("error") or "",
+        error=error,
         grown=grown,
         states=present.states,
         policies=present.policies,
@@ -70,4 +88,6 @@ def observe(wanted: Mapping[str, Any]) -> Dict[str, Any]:
         fits_bytes=wanted.get("fits_bytes"),
     )
     reasons = [reason.as_dict() for reason in explain(evidence)]
+    if wanted.get("since_applied"):
+        result["fits"] = ipsec_fits.largest(present.policies, level)
     return {**result, "grown": grown, "denials": denials, "explain": reasons}

@@ -112,7 +112,11 @@ guard_rolled_back:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.crossover.lab.plugins.module_utils import guard, ike_apply
+from ansible_collections.crossover.lab.plugins.module_utils import (
+    guard,
+    ike_apply,
+    ipsec_last,
+)
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_arguments import CONNECTIONS
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared import DeclarationError
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_host import IpsecError
@@ -151,8 +155,12 @@ def main() -> None:
             module.warn(text)
         if module.check_mode:
             module.exit_json(**change.result())
-        module.exit_json(**ike_apply.carry_out(change, module.params))
+        done = ike_apply.carry_out(change, module.params)
+        if done["changed"]:
+            ipsec_last.changed(not change.remove, change.keying, module.params["level"])
+        module.exit_json(**done)
     except ike_apply.NotUpError as error:
+        ipsec_last.refused(module.params["keying"], str(error), error.reasons)
         module.fail_json(
             msg=str(error),
             explain=[reason.as_dict() for reason in error.reasons],

@@ -132,7 +132,12 @@ guard_rolled_back:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.crossover.lab.plugins.module_utils import guard, ipsec_apply, ipsec_prepare
+from ansible_collections.crossover.lab.plugins.module_utils import (
+    guard,
+    ipsec_apply,
+    ipsec_last,
+    ipsec_prepare,
+)
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_arguments import CONNECTIONS
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared import DeclarationError
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_host import IpsecError
@@ -165,8 +170,12 @@ def main() -> None:
             module.warn(text)
         if module.check_mode:
             module.exit_json(**change.result())
-        module.exit_json(**ipsec_apply.carry_out(change, module.params["guard"] or {}))
+        done = ipsec_apply.carry_out(change, module.params["guard"] or {})
+        if done["changed"]:
+            ipsec_last.changed(bool(change.connections), "manual", module.params["level"])
+        module.exit_json(**done)
     except ipsec_apply.RefusedError as error:
+        ipsec_last.refused("manual", str(error), error.reasons)
         module.fail_json(
             msg=str(error),
             undone=not error.left,

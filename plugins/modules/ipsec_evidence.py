@@ -17,6 +17,13 @@ options:
   since:
     description: C(evidence) of an earlier call on the same host.
     type: dict
+  since_applied:
+    description:
+      - Whether to explain what happened since M(crossover.lab.ipsec) or M(crossover.lab.ike) put
+        the connections in force, in place of O(since); and why they were refused, if they were.
+      - O(level) is then the one of that time if it is not given.
+    type: bool
+    default: false
   level:
     description: SELinux level that the measured processes are started with.
     type: str
@@ -68,6 +75,16 @@ explain:
   type: list
   elements: dict
   returned: with O(since)
+last:
+  description:
+    - Of the last declaration, C(keying) and the time C(at); C(since) and C(level) if it is in
+      force, C(refused) and C(explain) if it was refused. Null when there was none since the boot.
+  type: dict
+  returned: with O(since_applied)
+fits:
+  description: Bytes of the largest datagram that goes in one packet with ESP, by destination.
+  type: dict
+  returned: with O(since_applied), while connections are in force
 state:
   description: SAs and policies of this collection and of others, without keys; the first 64.
   type: dict
@@ -94,11 +111,13 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "since": {"type": "dict"},
+            "since_applied": {"type": "bool", "default": False},
             "level": {"type": "str"},
             "error": {"type": "str"},
             "payload_bytes": {"type": "int"},
             "fits_bytes": {"type": "int"},
         },
+        mutually_exclusive=[("since", "since_applied")],
         supports_check_mode=True,
     )
     try:

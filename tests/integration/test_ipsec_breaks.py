@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from ipsec_lab import (
@@ -38,6 +40,27 @@ def labelled(lab, tmp_path):
     return lab
 
 
+def doctor(lab, *words):
+    """What ``crossover doctor`` says of IPsec, as lines without the marks of good and bad."""
+    done = subprocess.run(
+        [sys.executable, "-m", "collector", "doctor", *words],
+        cwd=lab.root,
+        env=lab.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return [line[5:] for line in done.stdout.splitlines() if ": IPsec (" in line]
+
+
+def told(lines, host, cause, keying="manual"):
+    """Whether the doctor's lines name a cause on a host."""
+    return any(line.startswith(f"{host}: IPsec ({keying}): {cause}: ") for line in lines)
+
+
 def ping(level=LEVEL):
     # Through env: ping itself is no entry point of the shell's domain.
     return command("client", "runcon", "-l", level, "env", *PING)
@@ -49,6 +72,11 @@ def test_a_process_of_the_label_passes_and_nothing_is_to_be_explained(labelled, 
     for host in ("client", "server"):
         assert result[host]["seen"]["explain"] == []
         assert result[host]["seen"]["grown"] == {}
+    lines = doctor(labelled)
+    for host, peer in (("client", SERVER4), ("server", CLIENT4)):
+        assert f"{host}: IPsec (manual): nothing was dropped so far" in lines
+        # ESP with AES-GCM between two hosts on a link of 1500 bytes: as the test of MTU has it.
+        assert f"{host}: IPsec (manual): with ESP, 1438 bytes fit one datagram to {peer}" in lines
 
 
 def test_no_sa_has_the_label_of_the_process(labelled, tmp_path):
@@ -61,6 +89,7 @@ def test_no_sa_has_the_label_of_the_process(labelled, tmp_path):
         "it runs as unconfined_u:unconfined_r:unconfined_t:s0:c5, the SAs are for" in reason["text"]
     )
     assert "XfrmOutNoStates" in reason["text"]
+    assert told(doctor(labelled, "--level", "s0:c5"), "client", "no_state_for_label")
 
 
 def test_a_policy_without_polmatch_is_bypassed(labelled, tmp_path):
@@ -74,6 +103,9 @@ def test_a_policy_without_polmatch_is_bypassed(labelled, tmp_path):
     assert reason["hint"].endswith("allow ping_t ipsec_spd_t:association polmatch;")
     # The other end takes nothing in clear that should have been protected.
     assert causes(result["server"]["seen"])[0] == "template_mismatch"
+    lines = doctor(labelled)
+    assert told(lines, "client", "no_polmatch")
+    assert told(lines, "server", "template_mismatch")
 
 
 def test_templates_that_do_not_match(labelled, tmp_path):
@@ -103,11 +135,13 @@ def replaced(spi, byte):
 def test_a_wrong_spi(labelled, tmp_path):
     result = run_tasks(labelled, tmp_path, [*replaced("0x1002", "5a"), *observed([ping()])])
     assert causes(result["server"]["seen"])[0] == "wrong_spi"
+    assert told(doctor(labelled), "server", "wrong_spi")
 
 
 def test_a_wrong_key(labelled, tmp_path):
     result = run_tasks(labelled, tmp_path, [*replaced("0x1000", "5a"), *observed([ping()])])
     assert causes(result["server"]["seen"])[0] == "wrong_key"
+    assert told(doctor(labelled), "server", "wrong_key")
     # Somebody else's SA in place of ours is seen, and both ends get new keys.
     healed = run_tasks(
         labelled,
@@ -147,6 +181,9 @@ def test_an_algorithm_that_the_kernel_has_not(lab, tmp_path):
     assert applied["explain"][0]["cause"] == "missing_algorithm", applied
     assert applied["undone"]
     assert "add esp spi 0x1000" in applied["msg"]
+    lines = doctor(lab)
+    assert told(lines, "client", "missing_algorithm")
+    assert any(line.startswith("client: IPsec (manual): refused: add esp") for line in lines)
 
 
 def test_a_datagram_too_long_for_the_path(labelled, tmp_path):
@@ -181,15 +218,16 @@ def test_a_clock_that_was_set(lab, tmp_path):
                 command("client", *PING),
             ]
         ),
-        command("client", "date", "-s", "-2 hours"),
     ]
     try:
         seen = run_tasks(lab, tmp_path, tasks)["client"]["seen"]
+        examined = doctor(lab)
     finally:
         later = int(lab.ssh("client", "date +%s"))
         if later - int(now) > 3600:
             lab.ssh("client", "date -s '-2 hours'")
     assert causes(seen)[0] == "clock", seen
+    assert told(examined, "client", "clock"), examined
     assert "the clock was set by +7200 s" in seen["explain"][0]["text"]
 
 
@@ -221,5 +259,6 @@ def test_ike_with_a_label_on_one_end_only(lab, tmp_path):
     applied = outcome["client"]["applied"]
     refused = next(item for item in applied["explain"] if item["cause"] == "ike_refused")
     assert "TS_UNACCEPTABLE" in refused["text"]
+    assert told(doctor(lab), "client", "ike_refused", "libreswan")
     assert "label mismatch" in refused["hint"]
     assert "SAD count 0" in outcome["client"]["left"]["stdout"], json.dumps(outcome["client"])
