@@ -52,6 +52,11 @@ options:
     type: str
     choices: [none, grub]
     default: none
+  stt_sources:
+    description:
+      - Folder of the STT module's sources (see the role C(tunnel)). The module and its iproute2
+        plugin are then built for the image's kernel.
+    type: path
   size_mib:
     description: Size of the root file system in MiB; the file is sparse.
     type: int
@@ -110,6 +115,7 @@ def main() -> None:
             "selinux_modules": {"type": "list", "elements": "path", "default": []},
             "init": {"type": "path", "required": True},
             "loader": {"type": "str", "choices": ["none", "grub"], "default": "none"},
+            "stt_sources": {"type": "path"},
             "size_mib": {"type": "int", "default": 1536},
             "mirror": {"type": "str", "default": ""},
         },
@@ -126,6 +132,7 @@ def main() -> None:
         init=Path(wanted["init"]),
         size_mib=wanted["size_mib"],
         loader=wanted["loader"],
+        stt_sources=Path(wanted["stt_sources"]) if wanted["stt_sources"] else None,
     )
     try:
         identity = recipe.identity()

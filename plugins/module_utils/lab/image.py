@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import initramfs, labels, loader
+from . import initramfs, labels, loader, stt
 from .errors import LabError
 from .paths import images_dir, tool_environment
 
@@ -40,6 +40,8 @@ class Recipe:
     init: Path
     size_mib: int
     loader: str = "none"  # or "grub": a disk that boots by itself
+    # Sources of the STT module, None for an image without it.
+    stt_sources: Path | None = None
 
     def identity(self) -> str:
         """The hash of all inputs, 16 hex digits. The mirror is not one: it serves the same."""
@@ -57,7 +59,8 @@ class Recipe:
                 ]
             ).encode()
         )
-        for path in (*self.selinux_modules, self.init):
+        modules = stt.source_files(self.stt_sources) if self.stt_sources else []
+        for path in (*self.selinux_modules, self.init, *modules):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
         if self.loader == "grub":
             digest.update(json.dumps(loader.bake_files("")).encode())
@@ -144,6 +147,8 @@ def bootstrap_command(recipe: Recipe, mirror: str, archive: Path) -> list[str]:
         command.append(f"--customize-hook=upload {path} {target}")
         command.append(f'--customize-hook=chroot "$1" semodule --noreload -i {target}')
         command.append(f'--customize-hook=rm "$1{target}"')
+    if recipe.stt_sources:
+        command += stt.bake_hooks(recipe.stt_sources)
     if recipe.loader == "grub":
         command += loader.bake_hooks(recipe.identity(), archive.parent / "loader")
     command += host_proxies()
