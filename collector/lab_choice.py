@@ -9,21 +9,26 @@ from collector.errors import UsageError
 PAIR = "pair"
 
 
-def choose_lab(topology: str) -> None:
-    """Set ``CROSSOVER_TOPOLOGY`` and ``CROSSOVER_LAB`` for a matrix of this topology.
+def choose_lab(topology: str, stt: bool = False) -> None:
+    """Set ``CROSSOVER_TOPOLOGY``, ``CROSSOVER_STT`` and ``CROSSOVER_LAB`` for a matrix of this
+    topology, with or without STT links.
 
-    A lab keeps its saved state, so one of another topology has another name (``default-dut``), and
-    the two do not put each other out. A topology that the user has chosen stays, with the lab as
-    named; UsageError if the matrix needs another.
+    A lab keeps its saved state, so one of another topology or image has another name
+    (``default-dut``, ``default-stt``), and they do not put each other out. What the user has
+    chosen stays, with the lab as named; UsageError if the matrix needs another topology.
     """
     chosen = os.environ.get("CROSSOVER_TOPOLOGY")
-    if chosen:
-        if chosen != topology:
-            raise UsageError(
-                f"CROSSOVER_TOPOLOGY: found {chosen!r}; the matrix wants {topology!r} (leave it"
-                " unset, and the lab is chosen by the matrix)"
-            )
-        return
-    if topology != PAIR:
+    if chosen and chosen != topology:
+        raise UsageError(
+            f"CROSSOVER_TOPOLOGY: found {chosen!r}; the matrix wants {topology!r} (leave it"
+            " unset, and the lab is chosen by the matrix)"
+        )
+    suffix = ""
+    if not chosen and topology != PAIR:
         os.environ["CROSSOVER_TOPOLOGY"] = topology
-        os.environ["CROSSOVER_LAB"] = f"{os.environ.get('CROSSOVER_LAB') or 'default'}-{topology}"
+        suffix += f"-{topology}"
+    if stt and not os.environ.get("CROSSOVER_STT"):
+        os.environ["CROSSOVER_STT"] = "true"
+        suffix += "-stt"
+    if suffix:
+        os.environ["CROSSOVER_LAB"] = f"{os.environ.get('CROSSOVER_LAB') or 'default'}{suffix}"

@@ -149,7 +149,7 @@ def internet_checksum(data: bytes, start: int = 0) -> int:
     """The ones' complement sum of RFC 1071, not yet complemented; ``start`` is a sum before."""
     if len(data) % 2:
         data += b"\0"
-    total = start + sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = start + sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
     return total

@@ -18,6 +18,7 @@ from collector.lab import state
 from collector.lab_kind import GUESTS, NETNS, for_kind, kind_of
 from collector.matrix import FORMS, Matrix, load_matrix
 from collector.matrix_kernels import NONE, kernels_of, why_skipped
+from collector.matrix_tunnels import types_of
 from collector.plan import check_blocks
 from collector.progress import Progress
 from collector.runfolder import load_run
@@ -128,7 +129,8 @@ def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
     from collector.runner import inventory
 
     if (Path(inventory()) / "lab.yml").is_file():
-        choose_lab(load_matrix(find_matrix(variables["matrix"])).topology)
+        matrix = load_matrix(find_matrix(variables["matrix"]))
+        choose_lab(matrix.topology, "stt" in types_of(matrix))
     with only_run_on(inventory()):
         return _measure(variables, resume)
 

@@ -1,4 +1,4 @@
-"""The lab of a matrix: one for each topology."""
+"""The lab of a matrix: one for each topology and image."""
 
 import os
 
@@ -10,7 +10,7 @@ from collector.lab_choice import choose_lab
 
 @pytest.fixture(autouse=True)
 def unset(monkeypatch):
-    for name in ("CROSSOVER_LAB", "CROSSOVER_TOPOLOGY"):
+    for name in ("CROSSOVER_LAB", "CROSSOVER_TOPOLOGY", "CROSSOVER_STT"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -48,3 +48,18 @@ def test_a_chosen_topology_that_the_matrix_cannot_have_is_told(monkeypatch):
         UsageError, match=r"^CROSSOVER_TOPOLOGY: found 'pair'; the matrix wants 'dut'"
     ):
         choose_lab("dut")
+
+
+def test_stt_is_another_image_and_so_another_lab(monkeypatch):
+    monkeypatch.setenv("CROSSOVER_LAB", "mine")
+    choose_lab("pair", stt=True)
+    choose_lab("pair", stt=True)  # once more in the same process
+    assert chosen() == ("mine-stt", None)
+    assert os.environ["CROSSOVER_STT"] == "true"
+
+
+def test_a_lab_that_was_chosen_with_stt_keeps_its_name(monkeypatch):
+    monkeypatch.setenv("CROSSOVER_STT", "1")
+    monkeypatch.setenv("CROSSOVER_LAB", "mine")
+    choose_lab("pair", stt=True)
+    assert chosen() == ("mine", None)

@@ -59,9 +59,10 @@ class Recipe:
                 ]
             ).encode()
         )
-        modules = stt.source_files(self.stt_sources) if self.stt_sources else []
-        for path in (*self.selinux_modules, self.init, *modules):
+        for path in (*self.selinux_modules, self.init):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        if self.stt_sources:
+            digest.update(stt.identity(self.stt_sources))
         if self.loader == "grub":
             digest.update(json.dumps(loader.bake_files("")).encode())
         return digest.hexdigest()[:16]

@@ -19,7 +19,10 @@ _BUILD = " && ".join(
         "apt-get -qq -y --no-install-recommends -o Dpkg::Options::=--force-unsafe-io"
         " install $packages",
         f"make -s -C {_FOLDER} KERNEL=$release all install",
-        "apt-get -qq -y -o Dpkg::Options::=--force-unsafe-io purge --autoremove $packages",
+        # Otherwise what anything that stays merely suggests would stay with it.
+        "apt-get -qq -y -o Dpkg::Options::=--force-unsafe-io"
+        " -o APT::AutoRemove::SuggestsImportant=false"
+        " -o APT::AutoRemove::RecommendsImportant=false purge --autoremove $packages",
         f"rm -rf {_FOLDER}",
     )
 )
@@ -29,6 +32,12 @@ def source_files(sources: Path) -> list[Path]:
     """The files that the module and the plugin are made of, in a fixed order."""
     wanted = ("*.c", "*.h", "Kbuild", "Makefile", "plugin/*.c")
     return sorted(path for pattern in wanted for path in sources.glob(pattern))
+
+
+def identity(sources: Path) -> bytes:
+    """What an image depends on beside the rest of its inputs: names, contents, how it is built."""
+    files = (path.name.encode() + b"\0" + path.read_bytes() for path in source_files(sources))
+    return b"".join((_BUILD.encode(), *files))
 
 
 def bake_hooks(sources: Path) -> list[str]:

@@ -101,6 +101,33 @@ def test_the_bake_asks_for_exactly_the_packages_and_boots_enforcing(recipe, prog
     assert any(word.startswith("--customize-hook=upload") for word in argv)
 
 
+def test_stt_is_built_in_the_image_for_its_own_kernel_and_leaves_no_compiler(
+    recipe, programs, tmp_path
+):
+    programs("apt-config", "true")
+    (tmp_path / "stt" / "plugin").mkdir(parents=True)
+    (tmp_path / "stt" / "device.c").write_text("int a;")
+    (tmp_path / "stt" / "plugin" / "link_stt.c").write_text("int b;")
+    (tmp_path / "stt" / "README.md").write_text("not compiled")
+    with_stt = replace(recipe, stt_sources=tmp_path / "stt")
+    argv = image.bootstrap_command(with_stt, "http://archive.example/debian", tmp_path / "x.tar")
+    uploads = [word.split()[-1] for word in argv if word.startswith("--customize-hook=upload")]
+    assert [name for name in uploads if "stt" in name] == [
+        "/usr/src/crossover-stt/device.c",
+        "/usr/src/crossover-stt/plugin/link_stt.c",
+    ]
+    (build,) = (word for word in argv if "KERNEL=$release" in word)
+    assert build.startswith('--customize-hook=chroot "$1" ')
+    assert build.index("purge --autoremove $packages") > build.index("all install")
+
+    assert with_stt.identity() != recipe.identity()
+    before = with_stt.identity()
+    (tmp_path / "stt" / "README.md").write_text("reworded")
+    assert with_stt.identity() == before
+    (tmp_path / "stt" / "device.c").write_text("int c;")
+    assert with_stt.identity() != before
+
+
 def test_the_archive_is_the_one_of_the_hosts_own_apt(programs):
     programs(
         "apt-get",
