@@ -151,6 +151,7 @@ def _measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
     if "lab_accelerator" not in variables:
         variables.update(lab_variables(inventory()))
     progress = Progress()
+    home = lab_kernel(inventory())
     failures = 0
     while True:
         try:
@@ -161,6 +162,7 @@ def _measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
         if outcome.interrupted:
             print("interrupted: putting the hosts back", file=sys.stderr)
             run_playbook("restore")
+            take_home(home)
             told = "nothing was measured" if folder is None else f"kept in {folder}"
             raise CrossoverError(
                 f"run {variables['matrix']}: interrupted; {told}; --resume goes on"
@@ -175,7 +177,9 @@ def _measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
         failures += 1
         if not give_up_group(folder, reason) or failures == MOST_FAILURES:
             break
+        take_home(home)
         variables = {**variables, "resume": folder.name}
+    take_home(home)
     finish(folder)
     return folder, 1 if failures else 0
 
@@ -196,6 +200,27 @@ def lab_variables(inventory: str) -> dict[str, str]:
     kernel = before.kernel if before is not None and before.running() else None
     variables = {} if kernel is None else {"lab_qemu_kernel": kernel}
     return {"lab_accelerator": start_lab(variables).accelerator}
+
+
+def lab_kernel(inventory: str) -> tuple[str | None, int] | None:
+    """The kernel and the boot that the embedded lab's guests run; None for other hosts."""
+    if kind_of(inventory) != GUESTS:
+        return None
+    from collector.commands.lab import lab_name
+
+    found = state.load(lab_name())
+    return None if found is None else (found.kernel, found.boot)
+
+
+def take_home(home: tuple[str | None, int] | None) -> None:
+    """Take the guests of the embedded lab back to the kernel that they ran before the run, where a
+    playbook that was cut off could not. Raises CrossoverError."""
+    from collector.commands.lab import lab_name, start_lab
+
+    found = None if home is None else state.load(lab_name())
+    if home is None or found is None or (found.kernel, found.boot) == home:
+        return
+    start_lab({"lab_qemu_kernel": home[0] or "", "lab_qemu_boot": str(home[1])})
 
 
 def show(folder: Path) -> None:

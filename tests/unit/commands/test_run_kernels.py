@@ -1,0 +1,64 @@
+"""A run that booted kernels leaves the lab on what it ran before."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.commands import lab as lab_command
+from collector.commands import run as run_command
+from collector.errors import UsageError
+from collector.lab import paths, state
+from collector.matrix import load_matrix
+from collector.runner import ROOT
+
+QEMU = str(ROOT / "inventories" / "qemu")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CROSSOVER_LAB", "x")
+
+
+@pytest.fixture
+def started(monkeypatch):
+    asked = []
+    monkeypatch.setattr(lab_command, "start_lab", asked.append)
+    return asked
+
+
+def runs(kernel, boot):
+    paths.lab_dir("x").mkdir(parents=True, exist_ok=True)
+    state.LabState(name="x", topology={}, kernel=kernel, boot=boot).write()
+
+
+def test_guests_that_were_left_on_a_kernel_are_taken_home(started):
+    runs(None, 0)
+    home = run_command.lab_kernel(QEMU)
+    runs("lab-6.12", 1)
+    run_command.take_home(home)
+    assert started == [{"lab_qemu_kernel": "", "lab_qemu_boot": "0"}]
+
+
+def test_guests_that_are_home_are_left_alone(started):
+    runs("lab-6.12", 1)
+    run_command.take_home(run_command.lab_kernel(QEMU))
+    assert started == []
+
+
+@pytest.mark.parametrize("inventory", ["/nowhere", str(ROOT / "inventories" / "netns")])
+def test_other_hosts_are_none_of_the_labs(started, inventory):
+    runs("lab-6.12", 1)
+    home = run_command.lab_kernel(inventory)
+    assert home is None
+    run_command.take_home(home)
+    assert started == []
+
+
+def test_kernels_that_were_asked_for_and_are_not_built_end_the_run_before_it_starts():
+    matrix = load_matrix(ROOT / "playbooks" / "matrices" / "netlabel_cipso.yml")
+    with pytest.raises(UsageError) as refused:
+        run_command.prepare_kernels(matrix, "lab-6.12,lab-6.12-disable", "guests", False)
+    assert str(refused.value).startswith("kernel lab-6.12 and lab-6.12-disable: never built; about")
+    run_command.prepare_kernels(matrix, None, "guests", False)
+    run_command.prepare_kernels(matrix, "none", "guests", False)
