@@ -1,4 +1,4 @@
-"""Sessions between the lab's guests: really at once, whole or not at all, and two hundred of them."""
+"""Sessions between the lab's guests: at once, whole or not at all, and two hundred of them."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 import pytest
 from matrix_factory import plan
 
+from collector import netperf_command
 from collector.netperf_command import SELECTORS, Path, argv, timeout_s
 from collector.netperf_result import keys
 
@@ -67,3 +68,57 @@ def test_every_selector_is_asked_for_once_and_must_come_back():
 @pytest.mark.parametrize(("settings", "least"), [(SETTINGS["tcp_rr"], 1), (FULL["tcp_rr"], 600)])
 def test_a_run_counts_as_hanging_only_well_after_its_longest_time(settings, least):
     assert timeout_s(settings) >= least + 30
+
+
+SESSIONS = {
+    "netperf": "TCP_RR",
+    "duration_s": 2,
+    "confidence": None,
+    "message_bytes": None,
+    "request_bytes": 1,
+    "response_bytes": 1,
+    "local_socket_bytes": None,
+    "remote_socket_bytes": None,
+    "sessions": 200,
+    "start_s": 21,
+}
+
+
+def test_sessions_ask_for_interim_results_and_wait_for_each_other():
+    words = netperf_command.argv(SESSIONS, PATH, 1472)
+    assert words[7:13] == ["-s", "@wait", "-l", "@length", "-c", "-C"]
+    assert words[words.index("-D") + 1] == "-0.1"
+    assert "-f" not in words
+    made = netperf_command.command("a1", SESSIONS, PATH, 1472)
+    assert made["sessions"] == 200
+    # A second of rounding, 4 s of waking up, half a second before and after 2 s.
+    assert made["window"] == {"settle_s": 0.5, "wanted_s": 2.0, "start_s": 21, "run_s": 8}
+    assert made["timeout"] > 2 * 21 + 8
+
+
+def test_one_session_waits_for_nobody_and_streams_have_a_finer_unit():
+    one = {**SESSIONS, "netperf": "TCP_STREAM", "sessions": 1, "start_s": 0}
+    one |= {"request_bytes": None, "response_bytes": None}
+    words = netperf_command.argv(one, PATH, 1472)
+    assert words[7:9] == ["-l", "5"]
+    assert words[words.index("-f") + 1] == "k"
+
+
+def test_the_length_of_an_interim_result_follows_the_window():
+    found = [netperf_command.interim_s({"duration_s": s}) for s in (1, 2, 10, 60, 3600)]
+    assert found == [0.1, 0.1, 0.5, 2.0, 2.0]
+
+
+def test_hosts_sample_their_cpus_only_where_a_test_wants_it():
+    plain = {**SESSIONS, "sessions": None, "start_s": None}
+    assert netperf_command.sampling([plain]) is None
+    wanted = netperf_command.sampling([plain, SESSIONS])
+    assert wanted is not None
+    assert wanted["period_s"] == 0.1
+    assert wanted["lifetime_s"] > netperf_command.timeout_s(SESSIONS)
+
+
+def test_a_request_may_fit_the_datagram():
+    fit = {**SESSIONS, "netperf": "UDP_RR", "request_bytes": "fit"}
+    words = netperf_command.argv(fit, PATH, 1422)
+    assert words[words.index("-r") + 1] == "1422,1"
