@@ -113,6 +113,10 @@ def test_defaults_are_what_the_documents_say():
                                              ' size in bytes or "fit"'),
         ((*STREAM, "remote_socket_bytes"), "1M", "m.yml: tests[1].remote_socket_bytes: found '1M';"
                                                  " wanted a whole number"),
+        ((*RR, "sessions"), 0, "m.yml: tests[0].sessions: found 0; wanted 1 to 10000"),
+        ((*RR, "start_s"), 5, "m.yml: tests[0].start_s: found 5; wanted none without sessions"),
+        ((*RR, "request_bytes"), "fit", "m.yml: tests[0].request_bytes: found 'fit'; wanted a size"
+                                        " in bytes: TCP_RR sends no datagrams"),
         (("short",), ..., "m.yml: short: found nothing; wanted a mapping"),
         (("short", "duration_s"), 0, "m.yml: short.duration_s: found 0; wanted 1 to 86400"),
         (("short", "blocks"), 0, "m.yml: short.blocks: found 0; wanted 1 to 10000"),
