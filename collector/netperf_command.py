@@ -14,7 +14,6 @@ from typing import Any
 from collector.matrix_tests import FIT, STREAMS
 from collector.sessions.launch import LENGTH, WAIT
 
-# Means over the iterations of a test, then quantities of its last iteration only.
 SELECTORS = (
     "PROTOCOL,DIRECTION,SOURCE_ADDR,DEST_ADDR,ELAPSED_TIME,THROUGHPUT,THROUGHPUT_UNITS,"
     "CONFIDENCE_LEVEL,CONFIDENCE_INTERVAL,CONFIDENCE_ITERATION,"
@@ -106,7 +105,11 @@ def run_s(settings: Mapping[str, Any]) -> int:
     sessions = int(settings.get("sessions") or 0)
     if not sessions:
         return duration
-    return math.ceil(SPREAD_S + sessions * SPREAD_A_SESSION_S + SETTLE_S + duration + TAIL_S)
+    spread = 0.0 if sessions == 1 else SPREAD_S + sessions * SPREAD_A_SESSION_S
+    return math.ceil(spread + SETTLE_S + duration + TAIL_S)
+
+
+# SPREAD_A_SESSION_S + SETTLE_S + duration + TAIL_S)
 
 
 def length_s(settings: Mapping[str, Any]) -> int:

@@ -100,7 +100,7 @@ def test_one_session_waits_for_nobody_and_streams_have_a_finer_unit():
     one = {**SESSIONS, "netperf": "TCP_STREAM", "sessions": 1, "start_s": 0}
     one |= {"request_bytes": None, "response_bytes": None}
     words = netperf_command.argv(one, PATH, 1472)
-    assert words[7:9] == ["-l", "5"]
+    assert words[7:9] == ["-l", "3"]
     assert words[words.index("-f") + 1] == "k"
 
 
