@@ -109,9 +109,6 @@ def run_s(settings: Mapping[str, Any]) -> int:
     return math.ceil(spread + SETTLE_S + duration + TAIL_S)
 
 
-# SPREAD_A_SESSION_S + SETTLE_S + duration + TAIL_S)
-
-
 def length_s(settings: Mapping[str, Any]) -> int:
     """How long a test takes, seconds. Sessions that wait run on as long as they have waited."""
     return run_s(settings) + 2 * int(settings.get("start_s") or 0)
