@@ -171,6 +171,7 @@ left:
   returned: for O(state=stopped)
 """
 
+import contextlib
 import signal
 import threading
 
@@ -213,8 +214,25 @@ ARGUMENTS = {
 
 
 def _end(number, _frame):
-    """Being ended is an exception, so that nothing goes on sending and no filter stays."""
     raise SystemExit(128 + number)
+
+
+@contextlib.contextmanager
+def _ended_in_order():
+    """Being ended is an exception, so that nothing goes on sending and no filter stays.
+
+    The interpreter may go on to run other modules, so the old ways come back. Only the main thread
+    can be told of signals; elsewhere the time limit of the start has to do.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            before[number] = signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _apply(module):
@@ -234,12 +252,10 @@ def _apply(module):
 
 def main() -> None:
     """Entry point of the module."""
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            signal.signal(number, _end)
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=False)
     try:
-        _apply(module)
+        with _ended_in_order():
+            _apply(module)
     except HostError as error:
         module.fail_json(msg=str(error))
 
