@@ -61,17 +61,29 @@ def role(**variables):
 
 def state_of(lab, node):
     """What the role may change on a node and must put back."""
-    parts = [
-        "ip -j address | sed 's/valid_life_time.: *[0-9]*//g'",
+    parts = [f"ip -oneline address show dev {name} | sort" for name in DEVICES["devices"]]
+    parts += [f"ip route show dev {name}" for name in DEVICES["devices"]]
+    parts += [f"ip -6 route show dev {name} | sort" for name in DEVICES["devices"]]
+    parts += [f"ethtool -k {name}" for name in DEVICES["devices"]]
+    parts += [
         "ip neighbour show nud permanent",
-        "ip route; ip -6 route",
         "cat /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv6/conf/*/disable_ipv6",
         "cat /proc/sys/net/ipv6/conf/*/forwarding",
         "nft list ruleset",
-        "ethtool -k eth1; ethtool -k eth2",
         "ls /run/crossover 2>/dev/null | grep -v lock; ls -d /proc/net/pktgen 2>/dev/null; true",
     ]
     return lab.ssh(node, "; ".join(parts))
+
+
+def await_state(lab, before):
+    """Wait until both hosts are as before; the kernel checks link-local addresses for a second."""
+    limit = time.monotonic() + 30
+    while True:
+        now = {node: state_of(lab, node) for node in before}
+        if now == before or time.monotonic() > limit:
+            assert now == before
+            return
+        time.sleep(1)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +134,7 @@ def measured(dut_lab, tmp_path_factory):
     dut = json.loads((folder / "dut.json").read_text())
     yield list(zip(TRIALS, trials, strict=True)), dut
     play(dut_lab, folder, [{"hosts": "measured", "tasks": [role(forwarding_state="absent")]}])
-    assert {node: state_of(dut_lab, node) for node in ("tester", "dut")} == before
+    await_state(dut_lab, before)
 
 
 def test_the_counters_of_every_trial_agree(measured):
