@@ -27,7 +27,7 @@ from collector.forwarding import group as forwarding
 from collector.forwarding.spec import KIND
 from collector.harvest import read_samples_from_raw
 from collector.kernel_state.context import LabelError
-from collector.lab_kind import for_kind
+from collector.lab_kind import for_kernels, for_kind
 from collector.matrix import Matrix, load_matrix
 from collector.matrix_skips import without_daemons
 from collector.matrix_tunnels import without
@@ -100,6 +100,7 @@ def open_campaign(
     configuration on each of them; ``compile_`` makes also kernels that take long. Returns the run
     folder and its groups.
     """
+    for_kernels(lab["kind"], kernels)
     spec = for_kind(load_matrix(find_matrix(matrix)), lab["kind"])
     spec = without_daemons(without(spec, missing or {}), missing or {})
     home = campaign_kernels.home_of(lab)

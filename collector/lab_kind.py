@@ -35,6 +35,8 @@ def cannot(kind: str, item: ConfigurationSpec) -> str | None:
     """Why a lab of this kind cannot have a configuration, None if it can."""
     if kind != NETNS:
         return None
+    if item.kernel is not None:
+        return f"kernel {item.kernel}: hosts of a netns lab run this machine's; {_INSTEAD}"
     if "cipso" in item.subjects:
         return (
             "NetLabel's maps are one for the whole kernel, and hosts of a netns lab share this"
@@ -52,6 +54,14 @@ def cannot(kind: str, item: ConfigurationSpec) -> str | None:
             f" lab share; {_INSTEAD}, or keying manual"
         )
     return None
+
+
+def for_kernels(kind: str, kernels: str | None) -> None:
+    """Raises UsageError for ``--kernels`` where hosts cannot boot any. ``none`` is no kernel."""
+    if kind == NETNS and kernels not in (None, "", "none"):
+        raise UsageError(
+            f"--kernels {kernels}: hosts of a netns lab run this machine's kernel; {_INSTEAD}"
+        )
 
 
 def for_stress(kind: str) -> None:

@@ -15,7 +15,7 @@ from collector.commands.kernel import build_entry
 from collector.errors import CrossoverError, UsageError
 from collector.kernel_ready import ready
 from collector.lab import state
-from collector.lab_kind import GUESTS, NETNS, for_kind, kind_of
+from collector.lab_kind import GUESTS, NETNS, for_kernels, for_kind, kind_of
 from collector.matrix import FORMS, Matrix, load_matrix
 from collector.matrix_kernels import NONE, kernels_of, why_skipped
 from collector.matrix_tunnels import types_of
@@ -85,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
     # A bad matrix, one that the lab cannot have, and a choice of nothing are told before anything
     # starts, and kernels are made where it can be watched.
     kind = kind_of(inventory())
+    for_kernels(kind, args.kernels)
     spec = for_kind(load_matrix(find_matrix(args.matrix)), kind)
     choice = read_choice(args.configurations, args.tests)
     choice.check(spec)

@@ -72,6 +72,19 @@ def test_an_ike_daemon_skips_its_configuration():
     assert (found.configurations[1].skip or "").startswith("keying libreswan: an IKE daemon's")
 
 
+def test_a_kernel_skips_its_configuration():
+    found = lab_kind.for_kind(plain(kernel="debian-6.1"), "netns")
+    assert (found.configurations[1].skip or "").startswith("kernel debian-6.1: hosts of a netns")
+
+
+def test_other_kernels_by_option_are_refused(monkeypatch, capsys):
+    monkeypatch.setenv("CROSSOVER_INVENTORY", NETNS)
+    assert cli.main(["run", "tunnels", "--kernels", "old=a,new=b"]) == 2
+    assert "--kernels old=a,new=b: hosts of a netns lab run this" in capsys.readouterr().err
+    lab_kind.for_kernels("netns", "none")
+    lab_kind.for_kernels("guests", "old=a,new=b")
+
+
 def test_a_reason_of_the_matrix_itself_stays():
     found = lab_kind.for_kind(plain(label="s0", skip="not today"), "netns")
     assert found.configurations[1].skip == "not today"
