@@ -85,3 +85,16 @@ def test_the_same_source_without_a_patch_is_the_one_without_it(plain, tmp_path):
     assert NEW in module_text(patched, "pktgen.ko")
     assert NEW not in module_text(plain[0], "pktgen.ko")
     assert steps < plain[1] / 4
+
+
+def test_a_module_outside_the_tree_is_built_for_exactly_this_kernel(plain, tmp_path):
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "Kbuild").write_text("obj-m := outside.o\n")
+    (folder / "outside.c").write_text(
+        '#include <linux/module.h>\nMODULE_LICENSE("GPL");\nMODULE_DESCRIPTION("outside");\n'
+    )
+    document = {**entry_document("lab-6.12"), "external_modules": [str(folder)]}
+    found, _steps = ensure("outside", document)
+    assert f"vermagic={found.release} ".encode() in module_text(found, "outside.ko")
+    assert [path.name for path in sorted(folder.iterdir())] == ["Kbuild", "outside.c"]

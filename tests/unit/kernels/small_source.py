@@ -48,9 +48,9 @@ kept = {key: value for key, value in kept.items()
 (out / ".config").write_text("".join(f"CONFIG_{key}={value}\\n" for key, value in kept.items()))
 """
 BUILD = """\
-import re, struct, sys
+import os, re, struct, sys
 from pathlib import Path
-target, out = sys.argv[1], Path(sys.argv[2])
+target, out, outside = sys.argv[1], Path(sys.argv[2]), os.environ["M"]
 config = (out / ".config").read_text()
 local = re.search(r'LOCALVERSION="(.*)"', config)
 release = "6.9.0" + (local[1] if local else "")
@@ -72,6 +72,13 @@ if target == "bzImage":
     image.parent.mkdir(parents=True, exist_ok=True)
     image.write_bytes(bytes(head))
     (out / "vmlinux").write_text("")
+elif target == "modules" and outside:
+    print(f"  CC [M]  {outside}/outside.o", flush=True)
+    (Path(outside) / "outside.ko").write_text((Path(outside) / "outside.c").read_text())
+elif target == "modules_install" and outside:
+    folder = Path(sys.argv[3]) / "lib" / "modules" / release / "updates"
+    folder.mkdir()
+    (folder / "outside.ko").write_text((Path(outside) / "outside.ko").read_text())
 elif target == "modules_install":
     folder = Path(sys.argv[3]) / "lib" / "modules" / release
     folder.mkdir(parents=True)
@@ -84,7 +91,7 @@ O ?= .
 defconfig allnoconfig olddefconfig:
 \t@KCONFIG_ALLCONFIG=$(KCONFIG_ALLCONFIG) $(PYTHON) conf.py $@ $(O)
 bzImage modules modules_install:
-\t@$(PYTHON) build.py $@ $(O) $(INSTALL_MOD_PATH)
+\t@M=$(M) $(PYTHON) build.py $@ $(O) $(INSTALL_MOD_PATH)
 """
 
 

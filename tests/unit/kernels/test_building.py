@@ -217,6 +217,21 @@ def test_a_tarball_of_another_hash_is_refused(bench):
     assert refusal(bench, entry).endswith(f"wanted {'0' * 64}")
 
 
+def test_a_module_outside_the_tree_is_built_and_installed_with_the_others(bench):
+    outside = bench.folder / "outside"
+    outside.mkdir()
+    (outside / "outside.c").write_text("int outside;\n")
+    entry = bench.entry(external_modules=[str(outside)])
+    _, found = bench.ensure(entry)
+    with tarfile.open(found.folder / "modules.tar") as tar:
+        assert f"lib/modules/{found.release}/updates/outside.ko" in tar.getnames()
+    assert found.modules == 1
+    assert found.made_of["external_modules"] == ["outside"]
+    assert [path.name for path in outside.iterdir()] == ["outside.c"]
+    (outside / "outside.c").write_text("long outside;\n")
+    assert build.status(entry).reason == "changed since it was built"
+
+
 def git(folder, *words):
     done = subprocess.run(
         ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", *words],
