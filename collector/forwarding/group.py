@@ -21,6 +21,7 @@ from collector.samples import SampleStatus
 TRIALS_FILE = "trials.jsonl"
 
 CALIBRATION_FILE = "calibration.json"
+DUT_FILE = "dut.json"
 
 
 def describe(
@@ -91,7 +92,7 @@ def record(
             write_json(raw / SEARCH_FILE, search)
         evidence = folder / "evidence" / cell / str(block)
         write_json(evidence / "proof.json", findings_of.document(list(findings)))
-        write_json(evidence / "dut.json", {"schema": 1, **hosts["dut"]["after"]})
+        write_json(raw / DUT_FILE, {"schema": 1, **hosts["dut"]["after"]})
         write_json(
             raw / RESULT_FILE,
             {

@@ -22,6 +22,8 @@ PRINTED_UNITS: Units = {
     "1/s": ("rate / sec", 1),
     "%": ("per cent", 1),
 }
+# The text of a cell that was not run.
+SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +218,7 @@ def _measured(cell: CellSummary, quantity: Quantity) -> Entry:
     if cell.verdict is Verdict.INVALID:
         return Entry(text="invalid", value=None, footnote=cell.reason)
     if cell.verdict is Verdict.SKIPPED:
-        return Entry(text="skipped", value=None)
+        return Entry(text=SKIPPED, value=None)
     if cell.median is None:
         return Entry(text="no result", value=None, footnote=cell.reason)
     return Entry(

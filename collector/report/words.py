@@ -107,8 +107,11 @@ def bounded_sentences(cells: Sequence[CellSummary]) -> list[str]:
         return []
     tests = ", ".join(dict.fromkeys(cell.test for cell in bounded))
     measured = sum(cell.n > 0 for cell in cells)
+    where = f"{len(bounded)} of {measured} cells ({tests})"
+    if len(bounded) == measured:
+        where = f"all {measured} cells"
     return [
-        f"In {len(bounded)} of {measured} cells ({tests}) the generator was the bottleneck: the "
+        f"In {where} the generator was the bottleneck: the "
         "device forwarded all that was offered, so these numbers are what it forwards at least, "
         "and nothing compares them."
     ]

@@ -1,12 +1,14 @@
 """Frame sizes down, kernels across, the forwarded share in per cent.
 
+What was skipped as a whole is told above the tables, and has none.
+
 Factors other than kernel and frame size (pinning, direction, rules) each give a table of their
 own; only what differs between the tables is named above them.
 """
 
 from __future__ import annotations
 
-from collector.report.figures import Column, Entry, FigureSet, Row
+from collector.report.figures import SKIPPED, Column, Entry, FigureSet, Row
 from collector.report.layout import Footnotes, Table, columns, note_lines
 
 # Factors that make the table's own two sides, and one that only follows from the kernel.
@@ -76,7 +78,8 @@ def _groups(figures: FigureSet) -> list[tuple[str, list[Row], list[Column]]]:
     found: dict[tuple[tuple[str, str], ...], tuple[dict[str, Row], dict[str, Column]]] = {}
     for column in figures.columns:
         for row in figures.rows:
-            if figures.entry(row.name, column) is not None:
+            entry = figures.entry(row.name, column)
+            if entry is not None and entry.text != SKIPPED:
                 rows, sizes = found.setdefault(_others(row, column), ({}, {}))
                 rows[row.name] = row
                 sizes[column.name] = column

@@ -136,3 +136,11 @@ def test_columns_line_up_and_end_without_blanks() -> None:
 def test_a_number_stays_with_its_per_cent_sign() -> None:
     text = paragraph("x" * 68 + " 95 % of it")
     assert text.split("\n") == ["x" * 68, "95 % of it"]
+
+
+def test_forwarding_has_no_table_of_what_was_not_run() -> None:
+    made = figures(["a", "b"], [("t", "per cent")], None)
+    made.entries["b", "t", "throughput"] = Entry(text="skipped", value=None)
+    assert forwarding.tables(made)[0].head == ("Frame size (bytes)", "a")
+    made.entries["a", "t", "throughput"] = Entry(text="skipped", value=None)
+    assert forwarding.tables(made) == ()
