@@ -37,9 +37,14 @@ SECONDS_OF_GRACE = 30
 SETTLE_S, TAIL_S = 0.5, 0.5
 # They begin within the second that netperf's wait is rounded to, and wake one after the other.
 SPREAD_S, SPREAD_A_SESSION_S = 1.0, 0.02
-# Interim results in a window, at least and (so that output stays small) at the most.
+# Interim results in a window, at least; seconds of one; of all sessions together in a second, at the
+# most; and the share of a window that one may be, so that it can be cut at the window's ends.
 INTERIMS = 20
 SHORTEST_INTERIM_S, LONGEST_INTERIM_S = 0.1, 2.0
+MOST_INTERIMS_A_SECOND = 200.0
+LONGEST_SHARE = 0.4
+# Seconds between two samples of the CPU: a sample costs an emulated host a millisecond or two.
+SHORTEST_SAMPLE_S = 0.25
 # A process that starts beside many others waits for its turn.
 SECONDS_A_SESSION = 0.2
 STREAM_UNIT = ("-f", "k")
@@ -115,9 +120,18 @@ def length_s(settings: Mapping[str, Any]) -> int:
 
 
 def interim_s(settings: Mapping[str, Any]) -> float:
-    """Seconds between two interim results of a session, and between two samples of the CPU."""
+    """Seconds between two interim results of a session. Many sessions print theirs less often: each
+    is a write, and together they would take the time from what is measured."""
+    duration = float(settings["duration_s"])
+    wanted = max(duration / INTERIMS, settings["sessions"] / MOST_INTERIMS_A_SECOND)
+    limit = min(LONGEST_INTERIM_S, LONGEST_SHARE * duration)
+    return round(max(min(wanted, limit), SHORTEST_INTERIM_S), 2)
+
+
+def sample_s(settings: Mapping[str, Any]) -> float:
+    """Seconds between two samples of the CPU."""
     wanted = float(settings["duration_s"]) / INTERIMS
-    return round(min(max(wanted, SHORTEST_INTERIM_S), LONGEST_INTERIM_S), 2)
+    return round(min(max(wanted, SHORTEST_SAMPLE_S), LONGEST_INTERIM_S), 2)
 
 
 def timeout_s(settings: Mapping[str, Any]) -> float:
@@ -155,6 +169,6 @@ def sampling(settings: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
     if not windowed:
         return None
     return {
-        "period_s": min(interim_s(one) for one in windowed),
+        "period_s": min(sample_s(one) for one in windowed),
         "lifetime_s": sum(timeout_s(one) for one in settings) + SECONDS_OF_GRACE,
     }

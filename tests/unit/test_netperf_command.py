@@ -87,7 +87,7 @@ SESSIONS = {
 def test_sessions_ask_for_interim_results_and_wait_for_each_other():
     words = netperf_command.argv(SESSIONS, PATH, 1472)
     assert words[7:13] == ["-s", "@wait", "-l", "@length", "-c", "-C"]
-    assert words[words.index("-D") + 1] == "-0.1"
+    assert words[words.index("-D") + 1] == "-0.8"
     assert "-f" not in words
     made = netperf_command.command("a1", SESSIONS, PATH, 1472)
     assert made["sessions"] == 200
@@ -104,9 +104,15 @@ def test_one_session_waits_for_nobody_and_streams_have_a_finer_unit():
     assert words[words.index("-f") + 1] == "k"
 
 
-def test_the_length_of_an_interim_result_follows_the_window():
-    found = [netperf_command.interim_s({"duration_s": s}) for s in (1, 2, 10, 60, 3600)]
-    assert found == [0.1, 0.1, 0.5, 2.0, 2.0]
+def test_the_length_of_an_interim_result_follows_the_window_and_the_sessions():
+    def found(sessions, *durations):
+        return [
+            netperf_command.interim_s({"duration_s": s, "sessions": sessions}) for s in durations
+        ]
+
+    assert found(5, 1, 2, 10, 60, 3600) == [0.1, 0.1, 0.5, 2.0, 2.0]
+    # Two hundred print no more than some hundred a second, and still several in a window.
+    assert found(200, 1, 2, 10, 60) == [0.4, 0.8, 1.0, 2.0]
 
 
 def test_hosts_sample_their_cpus_only_where_a_test_wants_it():
@@ -114,7 +120,7 @@ def test_hosts_sample_their_cpus_only_where_a_test_wants_it():
     assert netperf_command.sampling([plain]) is None
     wanted = netperf_command.sampling([plain, SESSIONS])
     assert wanted is not None
-    assert wanted["period_s"] == 0.1
+    assert wanted["period_s"] == 0.25
     assert wanted["lifetime_s"] > netperf_command.timeout_s(SESSIONS)
 
 
