@@ -37,8 +37,8 @@ SECONDS_OF_GRACE = 30
 SETTLE_S, TAIL_S = 0.5, 0.5
 # They begin within the second that netperf's wait is rounded to, and wake one after the other.
 SPREAD_S, SPREAD_A_SESSION_S = 1.0, 0.02
-# Interim results in a window, at least; seconds of one; of all sessions together in a second, at the
-# most; and the share of a window that one may be, so that it can be cut at the window's ends.
+# Interim results in a window, at least; seconds of one; of all sessions in a second, at the most;
+# and the share of a window that one may be, so that it can be cut at the window's ends.
 INTERIMS = 20
 SHORTEST_INTERIM_S, LONGEST_INTERIM_S = 0.1, 2.0
 MOST_INTERIMS_A_SECOND = 200.0
@@ -123,7 +123,7 @@ def interim_s(settings: Mapping[str, Any]) -> float:
     """Seconds between two interim results of a session. Many sessions print theirs less often: each
     is a write, and together they would take the time from what is measured."""
     duration = float(settings["duration_s"])
-    wanted = max(duration / INTERIMS, settings["sessions"] / MOST_INTERIMS_A_SECOND)
+    wanted = max(duration / INTERIMS, int(settings["sessions"]) / MOST_INTERIMS_A_SECOND)
     limit = min(LONGEST_INTERIM_S, LONGEST_SHARE * duration)
     return round(max(min(wanted, limit), SHORTEST_INTERIM_S), 2)
 
