@@ -169,8 +169,10 @@ def from_summary(
     )
 
 
-# Kinds of CPU time that a table has room for; the samples have all of them.
-_SHOWN_KINDS = ("user", "system", "softirq", "steal")
+# Kinds of CPU time as a table has them; idle and waiting are what is left. Two are rare and named
+# only where there is any.
+_SHOWN_KINDS = ("user", "nice", "system", "irq", "softirq", "steal")
+_RARE_KINDS, _RARELY_PCT = frozenset({"nice", "irq"}), 0.05
 
 
 def _beside(cell: CellSummary) -> dict[str, str]:
@@ -179,7 +181,11 @@ def _beside(cell: CellSummary) -> dict[str, str]:
     found: dict[str, str] = {}
     for end, kinds in (("local", cell.cpu_local_kinds), ("remote", cell.cpu_remote_kinds)):
         if kinds is not None:
-            shown = [f"{kind} {kinds[kind]:.1f}" for kind in _SHOWN_KINDS if kind in kinds]
+            shown = [
+                f"{kind} {kinds[kind]:.1f}"
+                for kind in _SHOWN_KINDS
+                if kind in kinds and (kind not in _RARE_KINDS or kinds[kind] >= _RARELY_PCT)
+            ]
             found[f"cpu_{end}_kinds"] = ", ".join(shown)
     unit = "us/KB" if cell.unit == "bit/s" else "us/Tran"
     if cell.sd_local_us is not None and cell.sd_remote_us is not None:

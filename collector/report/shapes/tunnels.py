@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collector.published import Quantity
 from collector.report.figures import Column, Entry, FigureSet
-from collector.report.layout import Footnotes, Table, columns, note_lines, underlined
+from collector.report.layout import MOST, Footnotes, Table, columns, note_lines, underlined
 from collector.report.shapes import sizes
 
 _WORDS = {"1": "Single Netperf session", "5": "Five Netperf sessions"}
@@ -117,8 +117,8 @@ def _block(figures: FigureSet, column: Column, notes: Footnotes) -> str:
         near, far = ("Recv", "Send") if _ends(column)[0] == "receive" else ("Send", "Recv")
         lines += [
             "    CPU utilization",
-            f"     - {near} local: {local}{_kinds(figures, row.name, column, 'local')}",
-            f"     - {far} remote: {remote}{_kinds(figures, row.name, column, 'remote')}",
+            _cpu_line(f"     - {near} local: {local}", figures, row.name, column, "local"),
+            _cpu_line(f"     - {far} remote: {remote}", figures, row.name, column, "remote"),
             f"    {_word(column.headline)}: {result}",
         ]
         for name, word in (("demand", "Service demand"), ("latency", "Latency")):
@@ -128,9 +128,13 @@ def _block(figures: FigureSet, column: Column, notes: Footnotes) -> str:
     return "\n".join(lines)
 
 
-def _kinds(figures: FigureSet, row: str, column: Column, end: str) -> str:
+def _cpu_line(text: str, figures: FigureSet, row: str, column: Column, end: str) -> str:
+    """A line of CPU use with the kinds of time behind it, or below it where there is no room."""
     entry = figures.entry(row, column, f"cpu_{end}_kinds")
-    return "" if entry is None else f" ({entry.text})"
+    if entry is None:
+        return text
+    whole = f"{text} ({entry.text})"
+    return whole if len(whole) <= MOST else f"{text}\n       ({entry.text})"
 
 
 def _word(quantity: Quantity) -> str:
