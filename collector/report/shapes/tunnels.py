@@ -134,7 +134,7 @@ def _cpu_line(text: str, figures: FigureSet, row: str, column: Column, end: str)
     if entry is None:
         return text
     whole = f"{text} ({entry.text})"
-    return whole if len(whole) <= MOST else f"{text}\n       ({entry.text})"
+    return whole if len(whole) <= MOST else f"{text}\n     ({entry.text})"
 
 
 def _word(quantity: Quantity) -> str:

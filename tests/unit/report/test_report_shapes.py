@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from collector.published import Quantity
 from collector.report.figures import Column, Entry, FigureSet, Row
 from collector.report.layout import MOST, Footnotes, columns, paragraph
-from collector.report.shapes import forwarding, ipsec, netlabel, shape_of_matrix, tunnels
+from collector.report.shapes import forwarding, ipsec, netlabel, shape_of_matrix, sizes, tunnels
 
 NAMES = st.lists(
     st.text(alphabet="abcdefgh_", min_size=1, max_size=14), min_size=1, max_size=9, unique=True
@@ -121,6 +121,63 @@ def test_tunnels_name_sessions_and_say_what_was_not_measured() -> None:
         "     - Recv remote: not measured",
         "    Transactions: 7.00 / sec",
     ]
+
+
+def test_kinds_of_cpu_time_stand_behind_the_share_or_below_it() -> None:
+    column = Column(
+        name="tcp_maerts_5",
+        title=None,
+        quantities=(quantity(),),
+        factors={"sessions": "5", "netperf": "TCP_MAERTS"},
+    )
+    short = "user 1.0, system 2.0, softirq 3.0, steal 0.0"
+    long = "user 31.0, nice 32.0, system 12.0, irq 10.0, softirq 13.0, steal 10.0"
+    texts = {"cpu_local": "6.0", "cpu_remote": "98.0"}
+    texts |= {"cpu_local_kinds": short, "cpu_remote_kinds": long, "demand": "d", "latency": "l"}
+    entries = {("gre", column.name, name): Entry(text=t, value=1.0) for name, t in texts.items()}
+    entries["gre", column.name, "throughput"] = Entry(text="7.00", value=7.0)
+    made = FigureSet(rows=(Row(name="gre"),), columns=(column,), entries=entries, baseline="gre")
+    text = tunnels.text(made)
+    assert text.split("\n")[2:] == [
+        "gre:",
+        "    CPU utilization",
+        f"     - Recv local: 6.0 ({short})",
+        "     - Send remote: 98.0",
+        f"     ({long})",
+        "    Transactions: 7.00 / sec",
+        "    Service demand: d",
+        "    Latency: l",
+    ]
+    assert max(map(len, text.splitlines())) <= MOST
+    (table,) = tunnels.tables(made)
+    assert table.head[2:] == (
+        "CPU receive local (%)",
+        "CPU send remote (%)",
+        "Local by kind (%)",
+        "Remote by kind (%)",
+        "Service demand",
+        "Latency",
+    )
+
+
+def test_sizes_are_compared_smallest_beside_largest() -> None:
+    columns_ = tuple(
+        Column(
+            name=f"udp_{size}",
+            title=None,
+            quantities=(quantity(),),
+            factors={"netperf": "UDP_RR", "sessions": "5", "bytes": f"{size},1"},
+        )
+        for size in ("fit", "1", "64")
+    )
+    entries = {
+        ("gre", column.name, "throughput"): Entry(text=column.name, value=1.0)
+        for column in columns_
+    }
+    made = FigureSet(rows=(Row(name="gre"),), columns=columns_, entries=entries, baseline="gre")
+    (table,) = sizes.tables(made)
+    assert table.caption == "Small beside large, UDP_RR, 5 sessions (rate / sec, CPU in %)"
+    assert table.rows == (("gre", "udp_1", "-", "-", "udp_fit", "-", "-"),)
 
 
 def test_equal_footnotes_share_a_number() -> None:
