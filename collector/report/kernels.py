@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from collector.compare_printed import compare_printed
 from collector.compared import ComparedCell, Comparison
-from collector.neighbours import KERNEL, Neighbours, neighbouring
+from collector.neighbours import Neighbours
 from collector.published import Published
 from collector.report.figures import from_published
 from collector.report.layout import Table
@@ -26,7 +27,7 @@ def run_section(found: Sequence[Neighbours]) -> Section | None:
         others = ", ".join(f"{name} {value}" for name, value in one.others.items())
         title = f"{one.new} after {one.base}" + (f" ({others})" if others else "")
         sentences.append(f"{title}: {summary_of(one.comparison)}.")
-        sentences += reasons_of(one.comparison)
+        sentences += reasons_of(one.comparison, title)
     return Section(
         title="Between neighbouring kernels",
         tables=tuple(_table(one.base, one.new, one.others, one.comparison) for one in found),
@@ -37,22 +38,37 @@ def run_section(found: Sequence[Neighbours]) -> Section | None:
 def published_section(published: Published) -> Section | None:
     """The published table and its changes from kernel to kernel; None for an experiment in which
     kernels are not what varies."""
-    pairs = neighbouring({item.name: {KERNEL: item.name} for item in published.configurations})
-    if published.shape != "forwarding" or not pairs:
+    comparisons = _published_comparisons(published)
+    if not comparisons:
         return None
-    comparisons = [compare_printed(published, base, new) for base, new in pairs]
-    sentences = []
-    for one in comparisons:
-        sentences.append(f"{one.new} after {one.base}: {summary_of(one)}.")
-        sentences += reasons_of(one)
     return Section(
         title="The published figures",
         tables=(
             *shape_named(published.shape).tables(from_published(published)),
             *(_table(one.base, one.new, {}, one) for one in comparisons),
         ),
-        sentences=(*sentences, *(f"{note[0].upper()}{note[1:]}." for note in comparisons[0].notes)),
+        sentences=published_changes(published),
     )
+
+
+def published_changes(published: Published) -> tuple[str, ...]:
+    """What became of the published figures from kernel to kernel, in sentences; none for an
+    experiment in which kernels are not what varies."""
+    sentences: list[str] = []
+    notes: list[str] = []
+    for one in _published_comparisons(published):
+        title = f"{one.new} after {one.base}"
+        sentences.append(f"{title}: {summary_of(one)}.")
+        sentences += reasons_of(one, title)
+        notes += [f"{note[0].upper()}{note[1:]}." for note in one.notes]
+    return tuple(dict.fromkeys([*sentences, *notes]))
+
+
+def _published_comparisons(published: Published) -> list[Comparison]:
+    if published.shape != "forwarding":
+        return []
+    names = [item.name for item in published.configurations]
+    return [compare_printed(published, base, new) for base, new in pairwise(names)]
 
 
 def summary_of(comparison: Comparison) -> str:
@@ -68,14 +84,14 @@ def summary_of(comparison: Comparison) -> str:
     return "; ".join([text, *rest])
 
 
-def reasons_of(comparison: Comparison) -> list[str]:
-    """Why cells have no other outcome; equal reasons together."""
+def reasons_of(comparison: Comparison, title: str) -> list[str]:
+    """Why cells have no other outcome, equal reasons together; ``title`` names the comparison."""
     by_reason: dict[str, list[str]] = {}
     for cell in comparison.cells:
         if cell.reason:
             by_reason.setdefault(cell.reason, []).append(cell.test)
     return [
-        f"{'all tests' if len(tests) == len(comparison.cells) else ', '.join(tests)}: {reason}."
+        f"{title}, {'all tests' if len(tests) == len(comparison.cells) else ', '.join(tests)}: {reason}."
         for reason, tests in by_reason.items()
     ]
 

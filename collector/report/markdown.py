@@ -14,6 +14,7 @@ from collector.report.against_published import (
 )
 from collector.report.evidence import shared_and_own
 from collector.report.figures import from_published
+from collector.report.kernels import published_changes
 from collector.report.layout import Table
 from collector.report.model import Report
 from collector.report.shapes import shape_named, shape_of_matrix
@@ -94,6 +95,7 @@ def published_markdown(published: Published) -> str:
         f"{run.hours} hours, {', '.join(run.factors.values())}: {run.outcome}"
         for run in published.stress_runs
     ]
+    changes = published_changes(published)
     return render(
         "published.md.j2",
         title=published.title,
@@ -102,6 +104,7 @@ def published_markdown(published: Published) -> str:
         tables=shape_named(published.shape).tables(from_published(published)),
         configurations=published.configurations,
         sections=[
+            *([("From kernel to kernel", changes)] if changes else []),
             ("Machines", published.hardware),
             ("How it was measured", published.conditions),
             *([("Stress runs", stress)] if stress else []),

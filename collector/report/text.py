@@ -7,6 +7,7 @@ from collector.report import words
 from collector.report.against_published import comparison_text
 from collector.report.evidence import shared_and_own
 from collector.report.figures import from_published
+from collector.report.kernels import published_changes
 from collector.report.layout import MOST, Table, columns, note_lines, paragraph
 from collector.report.model import Difference, Report
 from collector.report.shapes import shape_named, shape_of_matrix
@@ -81,6 +82,7 @@ def published_text(published: Published) -> str:
         citation=f"Source: {words.citation(published.source)}.",
         citation_notes=[note for note in notes if note is not None],
         table=shape_named(published.shape).text(from_published(published)),
+        changes=published_changes(published),
         configurations=published.configurations,
         hardware=published.hardware,
         conditions=published.conditions,
