@@ -90,10 +90,11 @@ def reasons_of(comparison: Comparison, title: str) -> list[str]:
     for cell in comparison.cells:
         if cell.reason:
             by_reason.setdefault(cell.reason, []).append(cell.test)
-    return [
-        f"{title}, {'all tests' if len(tests) == len(comparison.cells) else ', '.join(tests)}: {reason}."
-        for reason, tests in by_reason.items()
-    ]
+    found = []
+    for reason, tests in by_reason.items():
+        where = "all tests" if len(tests) == len(comparison.cells) else ", ".join(tests)
+        found.append(f"{title}, {where}: {reason}.")
+    return found
 
 
 def _table(base: str, new: str, others: dict[str, str], comparison: Comparison) -> Table:
