@@ -126,9 +126,17 @@ def _device(name: str, run: Run) -> Dict[str, Any]:
         "forwards": sysctl.read(f"net.ipv4.conf.{key}.forwarding") == "1",
         "neighbours": {entry["dst"]: entry.get("lladdr") for entry in entries},
         "irq": {str(n): irq.affinity(n) for n in irq.of_device(name)},
-        "offloads": ethtool.read("offload", name, run),
-        "channels": ethtool.read("channels", name, run),
+        "offloads": _ethtool("offload", name, run),
+        "channels": _ethtool("channels", name, run),
     }
+
+
+def _ethtool(kind: str, device: str, run: Run) -> Dict[str, str]:
+    """Settings of one kind; empty where the device has none, or ethtool is missing."""
+    try:
+        return ethtool.read(kind, device, run)
+    except NotInstalledError:
+        return {}
 
 
 def _base_chains(run: Run) -> List[str]:

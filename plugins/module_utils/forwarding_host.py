@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional
 from . import forwarding_rules
 from .forwarding_declared import ABSENT, DOWN, PRESENT, UP, Found, devices_of, management_device
 from .host import ethtool, irq, quiet, sysctl
-from .host.errors import HostError
+from .host.errors import HostError, NotInstalledError
 from .host.run import Run, output
 from .host.settings import Change
 from .kernel_state.errors import StateError
@@ -36,13 +36,21 @@ def look(params: Mapping[str, Any], run: Run) -> Found:
     return Found(
         macs={name: str(links[name].get("address", "")).lower() for name in names},
         ipv6={name: [text for text in _addresses(name, run) if ":" in text] for name in names},
-        features={name: ethtool.read("offload", name, run) for name in names},
+        features={name: _features(name, run) for name in names},
         interrupts={name: irq.of_device(name) for name in names},
         cpus=irq.parse_cpu_list(ONLINE.read_text()),
         knows_ipv6=(sysctl.ROOT / "net" / "ipv6").is_dir(),
         management=management,
         peer=peer,
     )
+
+
+def _features(device: str, run: Run) -> Dict[str, str]:
+    """Offloads of a device; none where nobody can tell, which matters only if some are declared."""
+    try:
+        return ethtool.read("offload", device, run)
+    except NotInstalledError:
+        return {}
 
 
 def require_ipv6(run: Run) -> None:
@@ -106,15 +114,15 @@ def _current(kind: str, words: List[str], listings: Dict[str, Any], run: Run) ->
         family = "-6" if ":" in words[0] else "-4"
         return _route(_json(["ip", family, "-j", "route", "show", "exact", words[0]], run))
     device = words[0]
-    if not (irq.NET / device).exists():
+    if "link" not in listings:
+        listings["link"] = {item.get("ifname"): item for item in _json(["ip", "-j", "link"], run)}
+    link = listings["link"].get(device)
+    if link is None:
         return None
-    if kind in ("up", "mtu"):
-        if "link" not in listings:
-            listings["link"] = {
-                item.get("ifname"): item for item in _json(["ip", "-j", "link"], run)
-            }
-        link = listings["link"][device]
-        return str(link["mtu"]) if kind == "mtu" else UP if "UP" in link["flags"] else DOWN
+    if kind == "mtu":
+        return str(link["mtu"])
+    if kind == "up":
+        return UP if "UP" in link["flags"] else DOWN
     listing = f"{kind} {device}"
     if kind == "address":
         if listing not in listings:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Dict
 
 from .host import ethtool
-from .host.errors import HostError
+from .host.errors import HostError, NotInstalledError
 from .host.run import Run
 from .kernel_state.errors import StateError
 from .kernel_state.ip_link import Link, grown_between, parse_links_json
@@ -33,10 +33,18 @@ def snapshot(devices: Sequence[str], run: Run) -> Dict[str, Snapshot]:
             (link,) = parse_links_json(out)
         except (StateError, ValueError) as error:
             raise HostError(f"device {device}: ip -s -j link: {error}") from None
-        code, out, _err = run(["ethtool", "-S", device])
-        values = ethtool.parse_values(out) if code == 0 else {}
-        found[device] = Snapshot(link, {k: int(v) for k, v in values.items() if v.isdecimal()})
+        found[device] = Snapshot(link, _driver(device, run))
     return found
+
+
+def _driver(device: str, run: Run) -> Dict[str, int]:
+    """The driver's own counters; empty where it has none, or ethtool is missing."""
+    try:
+        code, out, _err = run(["ethtool", "-S", device])
+    except NotInstalledError:
+        return {}
+    values = ethtool.parse_values(out) if code == 0 else {}
+    return {name: int(value) for name, value in values.items() if value.isdecimal()}
 
 
 def grown(before: Snapshot, after: Snapshot) -> Dict[str, Dict[str, int]]:
