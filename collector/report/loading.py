@@ -10,6 +10,7 @@ from collector.neighbours import compare_neighbours
 from collector.report import evidence
 from collector.report.against_published import compare_published
 from collector.report.applied import applied_table
+from collector.report.booted import booted_section
 from collector.report.figures import from_summary
 from collector.report.kernels import published_section, run_section
 from collector.report.model import Report, Section
@@ -57,7 +58,7 @@ def _sections(
     run: Run, samples: list[Sample], summary: MatrixSummary, experiment: published.Published | None
 ) -> tuple[Section, ...]:
     """What this matrix has to say beside its tables."""
-    found = [run_section(compare_neighbours(run, samples, summary))]
+    found = [booted_section(run), run_section(compare_neighbours(run, samples, summary))]
     if experiment is not None:
         found.append(published_section(experiment))
     return tuple(section for section in found if section is not None)

@@ -81,3 +81,34 @@ def plan_document(form: str = "short", **changes: Any) -> dict[str, Any]:
 def plan(form: str = "short", **changes: Any) -> Plan:
     """The same, read back as a run folder would be."""
     return parse_plan(plan_document(form, **changes), "plan.json")
+
+
+KERNEL = {"identity": "0" * 16, "release": "6.12.1-x", "version": "#1", "config_sha256": "0" * 64}
+
+
+def disable_matrix() -> Matrix:
+    """The small matrix with a row that needs a kernel of its own, and one to hold it against."""
+    made = document()
+    made["kernel"] = "with"
+    made["configurations"].append(
+        {"name": "Disable", "about": "no NetLabel", "label": "s0", "kernel": "without",
+         "cipso": {"netlabel": "absent"}}
+    )  # fmt: skip
+    return read_matrix(made, "m.yml")
+
+
+def planned_over(
+    matrix: Matrix, blocks: int = 4, seed: int = 1, kernels: tuple[str, ...] = ("with", "without")
+) -> Plan:
+    """A plan of a matrix that boots these kernels."""
+    made = make_plan(
+        matrix,
+        matrix.forms["short"],
+        run_id="r",
+        created_at="2026-11-30T10:00:00Z",
+        lab={"kind": "guests", "accelerator": "tcg", "name": "default"},
+        seed=seed,
+        blocks=blocks,
+        kernels=dict.fromkeys(kernels, KERNEL),
+    )
+    return parse_plan(made, "plan.json")

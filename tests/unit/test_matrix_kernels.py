@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matrix_factory import document
+from matrix_factory import disable_matrix, document, planned_over
 
 from collector.choice import read_choice
 from collector.errors import InputError, UsageError
@@ -20,35 +20,7 @@ from collector.matrix_kernels import (
     why_skipped,
 )
 from collector.neighbours import neighbouring
-from collector.plan import groups_of, make_plan
-from collector.runfolder import parse_plan
-
-FACTS = {"identity": "0" * 16, "release": "6.12.1-x", "version": "#1", "config_sha256": "0" * 64}
-
-
-def disable_matrix():
-    """The small matrix with a row that needs a kernel of its own, and one to hold it against."""
-    made = document()
-    made["kernel"] = "with"
-    made["configurations"].append(
-        {"name": "Disable", "about": "no NetLabel", "label": "s0", "kernel": "without",
-         "cipso": {"netlabel": "absent"}}
-    )  # fmt: skip
-    return read_matrix(made, "m.yml")
-
-
-def planned(matrix, blocks=4, seed=1, kernels=("with", "without")):
-    made = make_plan(
-        matrix,
-        matrix.forms["short"],
-        run_id="r",
-        created_at="2026-11-30T10:00:00Z",
-        lab={"kind": "guests", "accelerator": "tcg", "name": "default"},
-        seed=seed,
-        blocks=blocks,
-        kernels=dict.fromkeys(kernels, FACTS),
-    )
-    return parse_plan(made, "plan.json")
+from collector.plan import groups_of
 
 
 def kernel_by_name(matrix):
@@ -92,7 +64,9 @@ def test_a_matrix_whose_rows_name_no_kernel_boots_none():
     matrix = read_matrix(made, "m.yml")
     assert kernels_of(matrix) == []
     assert set(kernel_by_name(settle(matrix, {})).values()) == {None}
-    assert all(group.kernel is None and group.boot == 0 for group in groups_of(planned(matrix)))
+    assert all(
+        group.kernel is None and group.boot == 0 for group in groups_of(planned_over(matrix))
+    )
 
 
 def test_a_matrix_over_two_kernels_holds_each_row_against_itself_on_the_first():
@@ -148,7 +122,7 @@ def test_each_kernel_is_booted_once_a_block_and_its_blocks_are_spread_over_its_b
 ):
     matrix = settle(disable_matrix(), {})
     short = replace(matrix.forms["short"], boots=boots)
-    groups = groups_of(planned(replace(matrix, forms={"short": short}), blocks, seed))
+    groups = groups_of(planned_over(replace(matrix, forms={"short": short}), blocks, seed))
     for block in range(blocks):
         row = [group.kernel for group in groups if group.block == block]
         changes = sum(1 for one, other in itertools.pairwise(row) if one != other)
@@ -159,14 +133,14 @@ def test_each_kernel_is_booted_once_a_block_and_its_blocks_are_spread_over_its_b
 
 
 def test_kernels_come_in_another_order_in_some_blocks():
-    groups = groups_of(planned(settle(disable_matrix(), {}), 10))
+    groups = groups_of(planned_over(settle(disable_matrix(), {}), 10))
     first = {next(g.kernel for g in groups if g.block == block) for block in range(10)}
     assert first == {"with", "without"}
 
 
 def test_a_plan_whose_row_boots_a_kernel_that_it_does_not_know_is_refused():
     with pytest.raises(InputError, match=r"configurations\[0\]\.kernel: found 'with'"):
-        planned(settle(disable_matrix(), {}), kernels=("without",))
+        planned_over(settle(disable_matrix(), {}), kernels=("without",))
 
 
 @pytest.mark.parametrize("value", [{"netlabel": "present"}, {"netlabel": "absent", "dois": []}])
