@@ -16,17 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 for folder in (ROOT, ROOT / "tests" / "unit" / "module_utils"):
     sys.path.insert(0, str(folder))
 
-# After the path to the project.
-from ansible_collections.crossover.lab.plugins.module_utils import forwarding_apply  # noqa: E402
-from ansible_collections.crossover.lab.plugins.module_utils.host.run import run  # noqa: E402
-from ansible_collections.crossover.lab.plugins.module_utils.pktgen_filter import (  # noqa: E402
-    PacketFilter,
+# Their imports come after the path to the project.
+from ansible_collections.crossover.lab.plugins.module_utils import (  # noqa: E402 - as above
+    forwarding_apply,
+    pktgen_filter,
+    pktgen_trial,
 )
-from ansible_collections.crossover.lab.plugins.module_utils.pktgen_trial import (  # noqa: E402
-    Stream,
-)
+from ansible_collections.crossover.lab.plugins.module_utils.host import run  # noqa: E402 - as above
 
-STREAM = Stream("198.18.0.1", "198.19.0.1", 1024, 4, 9, 60)
+STREAM = pktgen_trial.Stream("198.18.0.1", "198.19.0.1", 1024, 4, 9, 60)
 
 
 def device(name: str, address: str) -> dict[str, Any]:
@@ -61,7 +59,7 @@ def count() -> dict[str, Any]:
     """What the filter counts of ten frames of the stream and ten that differ."""
     from test_pktgen_filter import frame
 
-    made = PacketFilter()
+    made = pktgen_filter.PacketFilter()
     made.add("right", STREAM)
     sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     sender.bind(("left", 0))
@@ -79,15 +77,15 @@ def count() -> dict[str, Any]:
 
 def step(wanted: dict[str, Any], path: Path) -> list[str]:
     """Carry a declaration out; the keys that changed."""
-    prepared = forwarding_apply.prepare(wanted, path, run)
-    forwarding_apply.carry_out(prepared, path, run)
+    prepared = forwarding_apply.prepare(wanted, path, run.run)
+    forwarding_apply.carry_out(prepared, path, run.run)
     return [change.key for change in prepared.plan.changes]
 
 
 def forwarding(path: Path) -> dict[str, Any]:
     """The device under test made, made again, and put back."""
     first, second = step(DECLARED, path), step(DECLARED, path)
-    code, neighbours, _err = run(["ip", "neighbour", "show", "nud", "permanent"])
+    code, neighbours, _err = run.run(["ip", "neighbour", "show", "nud", "permanent"])
     assert code == 0
     last = step({**DECLARED, "state": "absent"}, path)
     return {"first": first, "second": second, "neighbours": neighbours, "last": last}
