@@ -20,3 +20,11 @@ def dut_lab():
     """The lab of a tester and a device under test, under the name that `crossover run` gives it."""
     with running(f"{os.environ.get('CROSSOVER_LAB', 'test')}-dut", "dut") as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def stt_lab():
+    """Two hosts whose image has STT, under the name that `crossover run` gives it."""
+    name = f"{os.environ.get('CROSSOVER_LAB', 'test')}-stt"
+    with running(name, "pair", CROSSOVER_STT="true") as found:
+        yield found

@@ -1,0 +1,139 @@
+"""The STT module of a host: built when it must be, removed when it is ours."""
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.crossover.lab.plugins.module_utils import stt_driver
+from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError
+
+RELEASE = os.uname().release
+MADE = {"release": RELEASE, "digest": "d1", "method": "kbuild"}
+
+
+class Host:
+    """Answers commands; ``module`` and ``plugin`` say what it has."""
+
+    def __init__(self, module=False, plugin=False, links="[]"):
+        self.module, self.plugin, self.links = module, plugin, links
+        self.ran = []
+
+    def __call__(self, argv):
+        self.ran.append(list(argv))
+        if argv[0] == "modinfo":
+            return (0, "/lib/modules/stt.ko\n", "") if self.module else (1, "", "not found")
+        if argv[:3] == ["ip", "link", "help"]:
+            return 255, "", "Usage: ... stt remote ADDRESS" if self.plugin else "Usage: ip link"
+        if argv[0] == "ip":
+            return 0, self.links, ""
+        if "install" in argv:
+            self.module = self.plugin = True
+        return 0, "", ""
+
+
+@pytest.fixture
+def sources(tmp_path):
+    folder = tmp_path / "sources"
+    (folder / "plugin").mkdir(parents=True)
+    (folder / "device.c").write_text("int a;")
+    return folder
+
+
+@pytest.fixture
+def modules(tmp_path):
+    (tmp_path / "modules" / RELEASE / "build").mkdir(parents=True)
+    return tmp_path / "modules"
+
+
+@pytest.fixture
+def record(tmp_path):
+    return tmp_path / "lib" / "stt.json"
+
+
+def found(recorded=None, available=False, digest="d1", dkms=False, release=RELEASE):
+    return stt_driver.Found(release, available, recorded, digest, dkms)
+
+
+@pytest.mark.parametrize(
+    ("host", "build"),
+    [
+        (found(), True),
+        (found(available=True), False),
+        (found(MADE, available=True), False),
+        (found(MADE, available=False), True),
+        (found(MADE, available=True, digest="d2"), True),
+        (found(MADE, available=True, release="6.12.9"), True),
+        (found({**MADE, "method": "dkms"}, available=True, release="6.12.9"), False),
+    ],
+    ids=["nothing", "the system's", "ours", "lost", "older sources", "another kernel", "dkms"],
+)
+def test_it_is_built_only_when_it_must_be(host, build):
+    assert stt_driver.needs_build(host) is build
+
+
+def test_dkms_takes_the_place_of_make_where_the_host_has_it(sources):
+    make = ["make", "-C", str(sources), f"KERNEL={RELEASE}"]
+    assert stt_driver.build_steps(found(), sources) == [[*make, "all", "install"]]
+    package = ["-m", "crossover-stt", "-v", "1.0"]
+    assert stt_driver.build_steps(found(MADE, dkms=True), sources) == [
+        [*make, "plugin", "install-plugin"],
+        ["dkms", "remove", *package, "--all"],
+        ["dkms", "install", *package, "-k", RELEASE],
+    ]
+
+
+def test_what_is_there_afterwards_is_recorded(sources, record, modules):
+    host = Host()
+    before = stt_driver.observe(host, record, sources)
+    assert (before.available, before.recorded) == (False, None)
+    stt_driver.install(before, host, record, sources, modules)
+    after = stt_driver.observe(host, record, sources)
+    assert after.available
+    assert after.recorded == {
+        "release": RELEASE,
+        "digest": stt_driver.digest(sources),
+        "method": "dkms" if before.dkms else "kbuild",
+    }
+    assert not stt_driver.needs_build(after)
+
+
+def test_missing_headers_are_named(sources, record):
+    host = stt_driver.Found("9.9.9-none", False, None, "d1", False)
+    with pytest.raises(HostError, match=r"/9\.9\.9-none/build: no headers of the running"):
+        stt_driver.install(host, Host(), record, sources)
+    assert not record.exists()
+
+
+def test_a_build_that_nobody_finds_is_an_error(sources, record, modules):
+    def deaf(argv):
+        return (1, "", "no") if argv[0] == "modinfo" else (0, "", "")
+
+    with pytest.raises(HostError, match=r"STT: built for .*, and modinfo or ip does not find it"):
+        stt_driver.install(found(), deaf, record, sources, modules)
+
+
+def test_only_what_was_installed_is_removed(sources, record):
+    host = Host(module=True, plugin=True)
+    stt_driver.remove(found(available=True), host, record, sources)
+    assert host.ran == []
+    record.parent.mkdir()
+    record.write_text(json.dumps(MADE))
+    stt_driver.remove(found(MADE, available=True), host, record, sources)
+    assert ["make", "-C", str(sources), f"KERNEL={RELEASE}", "uninstall"] in host.ran
+    assert not record.exists()
+    assert not sources.exists()
+
+
+def test_links_that_exist_keep_the_module(sources, record):
+    host = Host(module=True, plugin=True, links='[{}, {"ifname": "stt1"}]')
+    with pytest.raises(HostError, match=r"^STT: links stt1 exist; wanted none before"):
+        stt_driver.remove(found(MADE), host, record, sources)
+
+
+@pytest.mark.parametrize(("text", "told"), [("{", "not JSON"), ("[]", "wanted release, digest")])
+def test_a_record_that_cannot_be_read_is_named(record, text, told):
+    record.parent.mkdir()
+    record.write_text(text)
+    with pytest.raises(HostError, match=told):
+        stt_driver.read_record(record)
