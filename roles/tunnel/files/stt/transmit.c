@@ -422,8 +422,8 @@ netdev_tx_t stt_xmit(struct sk_buff *skb, struct net_device *dev)
 		goto failed;
 	}
 	partial = header.flags & STT_CSUM_PARTIAL;
-	error = net_xmit_eval(send_frame(stt, skb, &header, &outer));
-	if (error) {
+	error = send_frame(stt, skb, &header, &outer);
+	if (net_xmit_eval(error)) {
 		stt_count(stt, STT_TX_DROPPED);
 		return NETDEV_TX_OK;
 	}
