@@ -269,8 +269,6 @@ static int create(struct net *net, struct net_device *dev, struct nlattr *tb[],
 	stt->net = net;
 	stt->config = config;
 	dev->needed_headroom = LL_MAX_HEADER + stt_overhead(&config) - ETH_HLEN;
-	if (!tb[IFLA_ADDRESS])
-		eth_hw_addr_random(dev);
 	if (!tb[IFLA_MTU])
 		dev->mtu = default_mtu(net, &config);
 	error = register_netdevice(dev);

@@ -248,7 +248,7 @@ static void account(struct stt_net *sn, struct stt_partial *partial, unsigned in
 	atomic_long_add(bytes, &sn->memory);
 }
 
-/* Append a run to the one that it follows on, as far as the buffers allow it. */
+/* Append a run to the one that it follows on, if the buffers allow it; delta bytes are added. */
 static bool join_run(struct sk_buff *to, struct sk_buff *from, int *delta)
 {
 	bool stolen;
@@ -256,7 +256,6 @@ static bool join_run(struct sk_buff *to, struct sk_buff *from, int *delta)
 	if (!skb_try_coalesce(to, from, &stolen, delta))
 		return false;
 	kfree_skb_partial(from, stolen);
-	to->truesize += *delta;
 	return true;
 }
 
