@@ -13,14 +13,16 @@ from collector.campaign_kernels import chosen, over
 from collector.choice import read_choice
 from collector.commands.kernel import build_entry
 from collector.errors import CrossoverError, UsageError
-from collector.kernel_ready import ready
+from collector.kernel_ready import not_built, ready
+from collector.kernels.artifact import Artifact
+from collector.kernels.entry import Entry
 from collector.lab import state
 from collector.lab_kind import GUESTS, NETNS, for_kernels, for_kind, kind_of
 from collector.matrix import FORMS, Matrix, load_matrix
 from collector.matrix_kernels import NONE, kernels_of, why_skipped
 from collector.matrix_tunnels import types_of
 from collector.plan import check_blocks
-from collector.progress import Progress
+from collector.progress import Progress, duration
 from collector.runfolder import load_run
 
 # Groups that may fail before a run is given up: then the trouble is not one group's.
@@ -114,9 +116,16 @@ def prepare_kernels(matrix: Matrix, kernels: str | None, kind: str, compile_: bo
     if kernels == NONE:
         return
     names = kernels_of(over(matrix, kernels))
-    found = ready(names, kind, compile_, lambda entry: build_entry(entry)[1])
+    found = ready(names, kind, compile_, _make)
     if kernels and found.missing:
         raise UsageError(why_skipped(list(found.missing), found.missing))
+
+
+def _make(entry: Entry) -> Artifact:
+    if entry.kind == "source":
+        seconds = not_built(entry, "").build_s or 0.0
+        print(f"compiling {entry.name}, up to about {duration(seconds)}", file=sys.stderr)
+    return build_entry(entry)[1]
 
 
 def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
