@@ -113,12 +113,12 @@ def _device(place: Place, *words: str) -> Step:
 
 
 def _words(link: Link, *keys: str) -> List[str]:
-    """``ttl 64 tos 16`` of those keys that are declared."""
+    """``ttl 64 tos 0x10`` of those keys that are declared: ip takes a TOS as hexadecimal."""
     found: List[str] = []
     for key in keys:
         value = getattr(link, key)
         if value is not None:
-            found += [key, str(value)]
+            found += [key, f"0x{value:02x}" if key == "tos" and value != "inherit" else str(value)]
     return found
 
 

@@ -166,11 +166,12 @@ def _tunable(value: Any) -> Any:
 
 
 def _tos(data: Mapping[str, Any]) -> Any:
-    """iproute2 prints 1, the kernel's own sign, as ``inherit``, and 0 as nothing or ``0x0``."""
+    """iproute2 prints 1, the kernel's own sign, as ``inherit`` or ``0x1``, and 0 as nothing,
+    ``0x0`` or 0."""
     value = data.get("tos", data.get("tclass"))
-    if isinstance(value, str) and value not in ("inherit",):
+    if isinstance(value, str) and value != "inherit":
         value = int(value, 0)
-    return value or 0
+    return "inherit" if value == 1 else value or 0
 
 
 def _read_udp(data: Mapping[str, Any]) -> Facts:
@@ -187,7 +188,6 @@ def _read_udp(data: Mapping[str, Any]) -> Facts:
         facts["id"] = data["id"]
     if "key" in data:  # STT
         facts["key"] = int(str(data["key"]), 0)
-        facts["tos"] = "inherit" if facts["tos"] == 1 else facts["tos"]
     zero = data.get("udp_zero_csum6_tx"), data.get("udp_zero_csum6_rx")
     facts["udp6_zero_csum"] = zero[0] if zero[0] == zero[1] else None
     ports = data.get("port_range")
