@@ -13,6 +13,7 @@ from typing import Any
 
 from collector.errors import InputError
 from collector.report.model import CommandGroup, Difference, Host, Proof
+from collector.report.setup_commands import SETUP_FILE
 from collector.runfolder import Plan
 from collector.shape import read_json
 
@@ -206,7 +207,8 @@ def proofs_of(folder: Path, plan: Plan) -> tuple[Proof, ...]:
             below = (folder / "evidence" / cell.cell_id).rglob("*")
             own = sorted((path for path in below if path.is_file()), key=_natural)
             files += [path.relative_to(folder).as_posix() for path in own]
-            found = [_findings(path) for path in own if path.suffix == ".json"]
+            said = [path for path in own if path.suffix == ".json" and path.name != SETUP_FILE]
+            found = [_findings(path) for path in said]
             if found:
                 by_test[cell.test] = _over_repeats(found)
         if files:
