@@ -17,6 +17,7 @@ from collector.plan import Group
 from collector.record import write_json
 from collector.runfolder import Run
 from collector.samples import SampleStatus
+from collector.shape import Shape, read_json
 
 TRIALS_FILE = "trials.jsonl"
 
@@ -131,13 +132,19 @@ def judge_search(
 
 def known_capacity(folder: Path, boot_id: str) -> dict[str, float]:
     """What the generator is known to do in this boot of the tester, by test."""
-    file = folder / CALIBRATION_FILE
-    if not file.is_file():
-        return {}
-    document = json.loads(file.read_text(encoding="utf-8"))
-    return dict(document["fps"]) if document["boot_id"] == boot_id else {}
+    return dict(_capacities(folder).get(boot_id, {}))
 
 
 def remember_capacity(folder: Path, boot_id: str, fps: Mapping[str, float]) -> None:
-    """Keep what the generator can do for the groups that follow."""
-    write_json(folder / CALIBRATION_FILE, {"schema": 1, "boot_id": boot_id, "fps": dict(fps)})
+    """Keep what the generator can do for the groups that follow in this boot."""
+    known = {**_capacities(folder), boot_id: dict(fps)}
+    write_json(folder / CALIBRATION_FILE, {"schema": 1, "boots": known})
+
+
+def _capacities(folder: Path) -> dict[str, dict[str, float]]:
+    file = folder / CALIBRATION_FILE
+    if not file.is_file():
+        return {}
+    top = Shape(read_json(file), str(file))
+    top.schema(1)
+    return top.anything("boots")

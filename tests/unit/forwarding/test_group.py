@@ -219,6 +219,8 @@ def test_what_the_generator_can_do_is_known_for_a_boot(tmp_path):
     remember_capacity(tmp_path, "b1", {"64 bidirectional 1": 5e5})
     assert known_capacity(tmp_path, "b1") == {"64 bidirectional 1": 5e5}
     assert known_capacity(tmp_path, "b2") == {}
+    remember_capacity(tmp_path, "b2", {"64 bidirectional 1": 4e5})
+    assert known_capacity(tmp_path, "b1") == {"64 bidirectional 1": 5e5}
     assert known_capacity(tmp_path / "absent", "b1") == {}
 
 
