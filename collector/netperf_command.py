@@ -115,8 +115,8 @@ def run_s(settings: Mapping[str, Any]) -> int:
 
 
 def length_s(settings: Mapping[str, Any]) -> int:
-    """How long a test takes, seconds. Sessions that wait run on as long as they have waited."""
-    return run_s(settings) + 2 * int(settings.get("start_s") or 0)
+    """How long a test takes, seconds, with the time that sessions are given to set up."""
+    return run_s(settings) + int(settings.get("start_s") or 0)
 
 
 def interim_s(settings: Mapping[str, Any]) -> float:
@@ -140,7 +140,9 @@ def timeout_s(settings: Mapping[str, Any]) -> float:
     confidence = None if sessions else settings["confidence"]
     iterations = confidence["max_iterations"] if confidence else 1
     grace = SECONDS_OF_GRACE + SECONDS_A_SESSION * sessions
-    return float(length_s(settings)) * iterations * 1.5 + grace
+    # Sessions that are not told to end run on as long as they have waited.
+    longest = length_s(settings) + int(settings.get("start_s") or 0)
+    return float(longest) * iterations * 1.5 + grace
 
 
 def command(
@@ -159,6 +161,8 @@ def command(
             "wanted_s": float(settings["duration_s"]),
             "start_s": settings["start_s"],
             "run_s": run_s(settings),
+            # The server keeps the time of this one.
+            "interrupt": settings["netperf"] != "TCP_MAERTS",
         }
     return made
 

@@ -60,7 +60,7 @@ def run_sessions(command: Dict[str, Any], label: Optional[str], folder: str) -> 
     started = datetime.now(timezone.utc)
     began = time.monotonic()
     wanted = command["window"]
-    timing = Timing(int(wanted["start_s"]), int(wanted["run_s"]))
+    timing = Timing(int(wanted["start_s"]), int(wanted["run_s"]), bool(wanted["interrupt"]))
     sessions = launch(argv, command["sessions"], command["timeout"], own, timing)
     window, why = _window(sessions, wanted)
     return {

@@ -94,6 +94,12 @@ options:
             description: Seconds that each then runs; C(@length) becomes this and the wait.
             type: int
             default: 0
+          interrupt:
+            description:
+              - Whether they are told to end (SIGINT) when this is over. netperf finishes then as if
+                its time were up, where its own end keeps the time.
+            type: bool
+            default: false
   sampling:
     description: How the CPU of this host is sampled while the commands run; without it it is not.
     type: dict
@@ -271,6 +277,7 @@ def main() -> None:
                             "wanted_s": {"type": "float", "required": True},
                             "start_s": {"type": "int", "default": 0},
                             "run_s": {"type": "int", "default": 0},
+                            "interrupt": {"type": "bool", "default": False},
                         },
                     },
                 },

@@ -92,7 +92,15 @@ def test_sessions_ask_for_interim_results_and_wait_for_each_other():
     made = netperf_command.command("a1", SESSIONS, PATH, 1472)
     assert made["sessions"] == 200
     # A second of rounding, 4 s of waking up, half a second before and after 2 s.
-    assert made["window"] == {"settle_s": 0.5, "wanted_s": 2.0, "start_s": 21, "run_s": 8}
+    assert made["window"] == {
+        "settle_s": 0.5,
+        "wanted_s": 2.0,
+        "start_s": 21,
+        "run_s": 8,
+        "interrupt": True,
+    }
+    maerts = {**SESSIONS, "netperf": "TCP_MAERTS", "request_bytes": None, "response_bytes": None}
+    assert not netperf_command.command("a1", maerts, PATH, 1472)["window"]["interrupt"]
     assert made["timeout"] > 2 * 21 + 8
 
 

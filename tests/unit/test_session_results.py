@@ -32,6 +32,7 @@ def test_whole_sessions_are_found_whole():
     assert [finding.what for finding in findings] == [
         "sessions that ran",
         "TCP segment size of the sessions",
+        "interim results of all sessions against their whole runs",
         "window that all sessions share",
     ]
     assert all(finding.ok for finding in findings)
@@ -102,6 +103,15 @@ def test_what_the_hosts_know_against_so_many_sessions_stands_beside_the_failure(
 def test_a_copy_that_never_ran_makes_the_sum_no_smaller():
     told = first_failure(check_sessions([rr(1)], WINDOW, None, settings(sessions=2), 1448))
     assert told == "sessions that ran: wanted 2, found 1"
+
+
+def test_one_sessions_interims_may_be_off_but_not_those_of_all():
+    off = rr(2, values={"THROUGHPUT": "120.00"})
+    assert all(finding.ok for finding in check([rr(number) for number in range(3, 9)] + [off]))
+    told = first_failure(check([off, rr(1)]))
+    assert told == (
+        "interim results of all sessions against their whole runs: wanted within 5%, found -9.1%"
+    )
 
 
 def test_no_common_window_is_told_in_the_launchers_words():

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import resource
+import signal
 import subprocess
 import time
 import zlib
@@ -39,18 +40,21 @@ class Session:
 @dataclass(frozen=True)
 class Timing:
     """``start_s`` seconds are given to all sessions to set up; none sends before. Each then runs
-    ``run_s`` seconds. Zero: each begins by itself, at once."""
+    ``run_s`` seconds, or until it is told to end (``interrupt``). ``start_s`` zero: each begins by
+    itself, at once."""
 
     start_s: int
     run_s: int
+    interrupt: bool = False
 
 
 def own_argv(argv: Sequence[str], wait_s: int, timing: Timing) -> List[str]:
     """The command line of a session that is to wait so long between its set-up and its test.
 
-    netperf's ``-s`` waits with its own end alone: the server's time runs from the set-up, so the
-    length (``-l``) has to cover the wait (tried with netperf 2.7.1: with a wait beyond the length
-    it finds no server any more, and a TCP_MAERTS loses the wait from its length).
+    netperf's ``-s`` makes its own end wait; the server's end counts its time from the set-up and
+    closes some seconds after the length (tried with netperf 2.7.1). So the length covers the wait,
+    and a test that its own end times is told to end before that (SIGINT, on which netperf finishes
+    as if its time were up). TCP_MAERTS is timed by the server and ends by itself.
     """
     values = {WAIT: str(wait_s), LENGTH: str(wait_s + timing.run_s)}
     return [values.get(word, word) for word in argv]
@@ -92,6 +96,9 @@ def launch(
                         env=environment,
                     )
                 )
+        if timing.start_s and timing.interrupt:
+            time.sleep(max(0.0, began + timing.start_s + timing.run_s - time.monotonic()))
+            _interrupt(children)
         hung = _wait(children, timeout_s)
     finally:
         for child in children:
@@ -110,6 +117,13 @@ def launch(
         )
         for number, child in enumerate(children, start=1)
     ]
+
+
+def _interrupt(children: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Tell those that still run to end; one that has ended meanwhile is left alone."""
+    for child in children:
+        if child.poll() is None:
+            child.send_signal(signal.SIGINT)
 
 
 def _wait(children: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> List[int]:

@@ -31,6 +31,13 @@ def test_each_waits_for_those_started_last_and_its_length_covers_the_wait(tmp_pa
     assert found[0].wait_s == 7
 
 
+def test_sessions_are_told_to_end_when_their_time_is_over(tmp_path):
+    script = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('told')"
+    timing = launch.Timing(1, 1, interrupt=True)
+    found = launch.launch([sys.executable, "-c", script], 2, 30, str(tmp_path), timing)
+    assert {(one.rc, one.timed_out, one.stdout) for one in found} == {(0, False, "told\n")}
+
+
 @pytest.mark.parametrize(
     ("since", "wait"), [(0.0, 7), (0.001, 7), (1.0, 6), (5.5, 2), (6.5, 1), (9.0, 1)]
 )
