@@ -19,7 +19,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
+from typing import List, Tuple
 
 _LINE = re.compile(r"NETPERF_(INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[([0-9]+)\]=(.*)")
 _KEYS = ("INTERIM_RESULT", "UNITS", "INTERVAL", "ENDING")
@@ -164,11 +164,15 @@ def unit_of(series: Sequence[Sequence[Interim]]) -> str:
     return units[0]
 
 
-def longest(series: Sequence[Interim], window: Window) -> Optional[float]:
-    """Seconds of the longest interim result that the window cuts, None if it cuts none."""
-    cut = [
-        one.end - one.start
-        for one in series
-        if one.start < window.start < one.end or one.start < window.end < one.end
-    ]
-    return max(cut, default=None)
+def left_open(series: Sequence[Interim], window: Window) -> float:
+    """How much of :func:`amount` the results that the window cuts leave open, at the most.
+
+    netperf prints no result while a send or a transaction waits. When within a result things were
+    done is not known: all of it may have been on either side of the cut.
+    """
+    total = 0.0
+    for one in series:
+        for edge in (window.start, window.end):
+            if one.start < edge < one.end:
+                total += one.rate * min(edge - one.start, one.end - edge)
+    return total

@@ -10,7 +10,7 @@ from collector.sessions.window import (
     WindowError,
     amount,
     common_window,
-    longest,
+    left_open,
     read_interims,
     skew,
     unit_of,
@@ -119,10 +119,10 @@ def test_units_must_be_one():
         unit_of([steady(1, 0, 1), [other]])
 
 
-def test_the_longest_result_that_the_window_cuts_says_how_sharp_its_ends_are():
-    series = [Interim(1, "Trans/s", 0, 2), Interim(1, "Trans/s", 2, 2.5)]
-    assert longest(series, Window(1, 2.2)) == 2
-    assert longest(series, Window(0, 2.5)) is None
+def test_what_cut_results_leave_open_is_bounded_by_the_smaller_side():
+    series = [Interim(10, "Trans/s", 0, 2), Interim(1, "Trans/s", 2, 2.5)]
+    assert left_open(series, Window(0.5, 2.2)) == pytest.approx(10 * 0.5 + 1 * 0.2)
+    assert left_open(series, Window(0, 2.5)) == 0
 
 
 @given(
