@@ -7,6 +7,7 @@ not look, so the host's menu and its default stay as they are.
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shutil
 import tarfile
@@ -45,12 +46,25 @@ def copied(
     """Install the files of a built kernel: ``vmlinuz``, ``config``, ``modules.tar`` and perhaps
     ``initrd``. ``remember`` is told before anything is written what will have to be removed.
 
-    HostError if the host has that release by other means; what was begun is then taken back.
+    A host that has this very kernel already keeps its own files, under one more name. HostError if
+    it has another one of that release; what was begun is taken back.
     """
     release = str(wanted.release)
     modules = root / "lib/modules" / release
     config = root / "boot" / f"config-{release}"
     folder = boot_folder(root, wanted.name)
+    added = {
+        "identity": wanted.identity,
+        "release": release,
+        "paths": [str(folder)],
+        "package": None,
+        "complete": False,
+    }
+    if _has_already(root, files, release) and not folder.exists():
+        remember(added)
+        _link(root, folder, release)
+        remember({**added, "complete": True})
+        return
     for path in (modules, config, folder):
         if path.exists():
             raise HostError(
@@ -58,13 +72,7 @@ def copied(
                 f" name; wanted a kernel with a release of its own (CONFIG_LOCALVERSION), or"
                 f" without {path}"
             )
-    added = {
-        "identity": wanted.identity,
-        "release": release,
-        "paths": [str(path) for path in (modules, config, folder)],
-        "package": None,
-        "complete": False,
-    }
+    added["paths"] = [str(path) for path in (modules, config, folder)]
     remember(added)
     try:
         folder.mkdir(parents=True)
@@ -81,6 +89,17 @@ def copied(
     except (OSError, HostError, tarfile.TarError) as error:
         remove(root, added, runner)
         raise HostError(f"kernel {wanted.name}: {error}; nothing of it is left") from None
+
+
+def _has_already(root: Path, files: Path, release: str) -> bool:
+    """Whether the host has the same kernel with the same configuration, and an initrd for it."""
+    boot = root / "boot"
+    same = all(
+        (boot / f"{name}-{release}").is_file()
+        and filecmp.cmp(files / name, boot / f"{name}-{release}", shallow=False)
+        for name in ("vmlinuz", "config")
+    )
+    return same and (boot / f"initrd.img-{release}").is_file()
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -226,6 +226,18 @@ def test_a_release_that_the_host_has_by_other_means_is_left_alone(host, root, bu
     assert tree(root) == before
 
 
+def test_the_hosts_own_kernel_is_booted_from_its_own_files(host, root, built):
+    folder, wanted = built
+    (root / "lib/modules" / RELEASE).mkdir()
+    for name, content in (("vmlinuz", b"kernel"), ("config", CONFIG), ("initrd.img", b"own")):
+        (root / f"boot/{name}-{RELEASE}").write_bytes(content)
+    before = tree(root)
+    kernel_boot.install(host, wanted, folder)
+    assert (root / "boot/crossover/new/initrd").read_bytes() == b"own"
+    kernel_boot.remove(host, ["new"])
+    assert tree(root) == before
+
+
 def test_an_install_that_fails_leaves_nothing(host, root, built):
     folder, wanted = built
     before = tree(root)
