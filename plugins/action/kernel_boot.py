@@ -166,8 +166,7 @@ class ActionModule(AskingAction):
                         f" {into} ({rebooting.said}). It hangs before its own watch begins, or its"
                         " network does not come up: look at its console, then switch its power off"
                         " and on. The boot loader then takes its default entry, for the other was"
-                        " for one boot only. The attempt is counted; run the same again to see what"
-                        " the host runs"
+                        " for one boot only. Then run the same again: the host knows what was tried"
                     ),
                 }
             )

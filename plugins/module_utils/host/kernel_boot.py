@@ -103,10 +103,11 @@ def write_custom(host: Host, found: boot_loader.Grub, lines: Sequence[str] = ())
     part = file.with_name("custom.cfg.crossover")
     part.write_text(text)
     part.chmod(file.stat().st_mode & 0o777 if file.exists() else 0o644)
-    code, _out, err = host.run(["grub-script-check", str(part)])
-    if code != 0:
+    try:
+        output(["grub-script-check", str(part)], host.run)
+    except HostError:
         part.unlink()
-        raise HostError(f"{file}: GRUB does not take it: {err.strip()}")
+        raise
     part.replace(file)
 
 

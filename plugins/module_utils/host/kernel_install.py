@@ -114,6 +114,7 @@ def _unpack_modules(archive: Path, target: Path, release: str) -> None:
     prefix = f"lib/modules/{release}"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
+    part.chmod(0o755)
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
