@@ -20,6 +20,8 @@ from .kernel_state.xfrm_text import protocol_number
 PREFIX = "crossover-"
 # An IKE daemon's defaults where nothing is declared.
 DEFAULT_LIFETIME_S = 28800
+# RFC 4861.
+ICMPV6, NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT = 58, 135, 136
 _KEY_PURPOSE = "ike psk "
 
 
@@ -181,6 +183,7 @@ def strongswan(connections: Sequence[Connection], end_of: Sequence[int]) -> str:
         ]
         for child in children([item]):
             lines += _strongswan_child(child, end)
+        lines += _strongswan_neighbours(item, end)
         lines += ["    }", "  }"]
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -217,6 +220,25 @@ def _strongswan_child(child: Child, end: int) -> List[str]:
     if limits.hard_packets is not None:
         lines.append(f"        life_packets = {limits.hard_packets}")
     return [*lines, "      }"]
+
+
+def _strongswan_neighbours(item: Connection, end: int) -> List[str]:
+    """Neighbour discovery passes in clear, as libreswan does by itself: its answers are what IKE
+    finds the peer with (swanctl.conf(5): an ICMP type stands in the place of a port)."""
+    everything = any(match.protocol is None for match in item.selectors)
+    if ":" not in item.ends[0] or not everything:
+        return []
+    lines: List[str] = []
+    for kind in (NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT):
+        lines += [
+            f"      {PREFIX}{item.name}-neighbour-{kind} {{",
+            "        mode = pass",
+            f"        local_ts = {item.ends[end]}/128[{ICMPV6}/{kind}]",
+            f"        remote_ts = {item.ends[1 - end]}/128[{ICMPV6}/{kind}]",
+            "        start_action = trap",
+            "      }",
+        ]
+    return lines
 
 
 def strongswan_secrets(connections: Sequence[Connection], seed: bytes) -> str:

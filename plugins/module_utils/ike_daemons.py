@@ -20,6 +20,7 @@ from .host.errors import HostError
 from .host.run import run
 from .ipsec_host import IpsecError
 from .kernel_state.errors import redact
+from .labelled import selinux_active
 
 START_LIMIT_S = 120.0
 STOP_LIMIT_S = 60.0
@@ -124,6 +125,16 @@ class Daemon:
         _output(["systemctl", "reset-failed", UNIT])
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def _make_folder(self) -> None:
+        """The folder, for root only, with the type that SELinux's policy has for it: whoever makes
+        it first would leave another one where no package has."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+        if selinux_active():
+            code, said = _output(["restorecon", "-R", str(self.folder.parent)])
+            if code:
+                raise IpsecError(f"{self.name}: restorecon {self.folder.parent}: {said.strip()}")
+
     def _run_unit(self, argv: Sequence[str], properties: Sequence[str] = ()) -> None:
         code, said = _output(
             [
@@ -160,8 +171,8 @@ class Libreswan(Daemon):
     def start(self, config: str, secrets: str) -> None:
         """Start pluto and wait until its addconn has loaded connections and secrets."""
         wanted = config.count("\nconn ")
-        (self.folder / "nss").mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder.chmod(0o700)
+        self._make_folder()
+        (self.folder / "nss").mkdir(mode=0o700, exist_ok=True)
         path = self.folder / "ipsec.conf"
         write_private(path, config)
         write_private(self.folder / "secrets", secrets)
@@ -202,7 +213,8 @@ class Libreswan(Daemon):
 
 
 class Strongswan(Daemon):
-    """charon-systemd with swanctl, unlabelled."""
+    """charon-systemd with swanctl, unlabelled. SELinux's policy gives IKE daemons of either kind
+    the folder /run/pluto alone."""
 
     name = "strongSwan"
     packages = (
@@ -211,14 +223,14 @@ class Strongswan(Daemon):
     )
     programs = ("/usr/sbin/charon-systemd", "/usr/sbin/swanctl")
     processes = ("charon-systemd",)
-    folder = Path("/run/crossover/strongswan")
+    folder = Path("/run/pluto/crossover-strongswan")
 
     def _socket(self) -> str:
         return f"unix://{self.folder}/vici"
 
     def start(self, config: str, secrets: str) -> None:
         """Start charon with its own configuration and load connections and secrets."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make_folder()
         settings = self.folder / "strongswan.conf"
         write_private(
             settings,

@@ -79,6 +79,23 @@ def test_strongswan_knows_which_end_it_is():
         assert text.count("{") == text.count("}")
 
 
+def test_strongswan_lets_neighbours_find_each_other_in_clear():
+    wanted = [{"name": "six", "ends": ENDS6}]
+    text = strongswan(read_connections(wanted), (1,))
+    for kind in (135, 136):
+        assert (
+            f"      crossover-six-neighbour-{kind} {{\n"
+            "        mode = pass\n"
+            f"        local_ts = {ENDS6[1]}/128[58/{kind}]\n"
+            f"        remote_ts = {ENDS6[0]}/128[58/{kind}]\n"
+            "        start_action = trap\n"
+        ) in text
+    assert text.count("{") == text.count("}")
+    one = [{**wanted[0], "selectors": [{"protocol": "tcp"}]}]
+    assert "neighbour" not in strongswan(read_connections(one), (1,))
+    assert "neighbour" not in strongswan(read(), (0,))
+
+
 def test_both_ends_and_every_connection_of_theirs_have_one_key():
     items = read_connections(
         [
