@@ -17,13 +17,15 @@ KEPT = ("cpu", "btime")
 
 
 def sample():
-    """One reading of the clocks and of /proc/stat, the clocks read around it."""
-    before = time.time()
+    """One reading of /proc/stat, and the middle of the clocks read before and after it: a process
+    that loses the CPU in between moves both alike."""
+    began = time.time(), time.monotonic()
     with open("/proc/stat") as handle:
         lines = [line for line in handle if line.startswith(KEPT)]
+    monotonic, real = time.monotonic(), time.time()
     return {
-        "at": round((before + time.time()) / 2, 4),
-        "monotonic": round(time.monotonic(), 4),
+        "at": round((began[0] + real) / 2, 4),
+        "monotonic": round((began[1] + monotonic) / 2, 4),
         "stat": "".join(lines),
     }
 

@@ -9,8 +9,9 @@ from typing import Any, Dict, List
 
 from .window import Window
 
-# A clock that was set meanwhile has moved against the monotonic one by more than this.
-STEP_S = 0.05
+# A clock that was set meanwhile has moved against the monotonic one by more than this. NTP slews
+# what is less than 0.128 s, and a busy host may take some hundredths between reading the two.
+STEP_S = 0.128
 # Fewer of the window than this, and its ends are not those of the window any more.
 LEAST_SHARE = 0.5
 
