@@ -42,6 +42,7 @@ SPREAD_S, SPREAD_A_SESSION_S = 1.0, 0.02
 INTERIMS = 20
 SHORTEST_INTERIM_S, LONGEST_INTERIM_S = 0.1, 2.0
 MOST_INTERIMS_A_SECOND = 200.0
+SESSIONS_A_SECOND = 40  # of a window, so that the cut at its ends is a small share of the sum
 LONGEST_SHARE = 0.4
 # Seconds between two samples of the CPU: a sample costs an emulated host a millisecond or two.
 SHORTEST_SAMPLE_S = 0.25
@@ -106,12 +107,17 @@ def _length(settings: Mapping[str, Any]) -> list[str]:
 
 def run_s(settings: Mapping[str, Any]) -> int:
     """How long one netperf sends, seconds: the duration, for sessions what is around it besides."""
-    duration = int(settings["duration_s"])
     sessions = int(settings.get("sessions") or 0)
     if not sessions:
-        return duration
+        return int(settings["duration_s"])
     spread = 0.0 if sessions == 1 else SPREAD_S + sessions * SPREAD_A_SESSION_S
-    return math.ceil(spread + SETTLE_S + duration + TAIL_S)
+    return math.ceil(spread + SETTLE_S + window_s(settings) + TAIL_S)
+
+
+def window_s(settings: Mapping[str, Any]) -> float:
+    """The window that sessions share, seconds: the form's duration, longer for very many, whose
+    interim results come too seldom for a short one."""
+    return float(max(int(settings["duration_s"]), int(settings["sessions"]) / SESSIONS_A_SECOND))
 
 
 def length_s(settings: Mapping[str, Any]) -> int:
@@ -122,7 +128,7 @@ def length_s(settings: Mapping[str, Any]) -> int:
 def interim_s(settings: Mapping[str, Any]) -> float:
     """Seconds between two interim results of a session. Many sessions print theirs less often: each
     is a write, and together they would take the time from what is measured."""
-    duration = float(settings["duration_s"])
+    duration = window_s(settings)
     wanted = max(duration / INTERIMS, int(settings["sessions"]) / MOST_INTERIMS_A_SECOND)
     limit = min(LONGEST_INTERIM_S, LONGEST_SHARE * duration)
     return round(max(min(wanted, limit), SHORTEST_INTERIM_S), 2)
@@ -130,7 +136,7 @@ def interim_s(settings: Mapping[str, Any]) -> float:
 
 def sample_s(settings: Mapping[str, Any]) -> float:
     """Seconds between two samples of the CPU."""
-    wanted = float(settings["duration_s"]) / INTERIMS
+    wanted = window_s(settings) / INTERIMS
     return round(min(max(wanted, SHORTEST_SAMPLE_S), LONGEST_INTERIM_S), 2)
 
 
@@ -158,7 +164,7 @@ def command(
         made["sessions"] = settings["sessions"]
         made["window"] = {
             "settle_s": SETTLE_S,
-            "wanted_s": float(settings["duration_s"]),
+            "wanted_s": window_s(settings),
             "start_s": settings["start_s"],
             "run_s": run_s(settings),
             # The server keeps the time of this one.

@@ -15,6 +15,7 @@ from typing import Any
 from collector.errors import InputError
 from collector.findings import Finding, equal
 from collector.matrix_tests import STREAMS
+from collector.netperf_command import window_s
 from collector.netperf_result import UNITS, check_output, keys, number, read_omni_keyval
 from collector.sessions.launch import Session
 from collector.sessions.window import (
@@ -124,7 +125,7 @@ def _cut_finding(sessions: Sequence[Session], window: Window) -> Finding:
 def _window_finding(
     window: Window | None, error: str | None, settings: Mapping[str, Any]
 ) -> Finding:
-    wanted = f"{settings['duration_s']} s"
+    wanted = f"{window_s(settings):g} s"
     found = str(error) if window is None else f"{window.seconds:.2f} s"
     return Finding("window that all sessions share", wanted, found, window is not None)
 

@@ -87,21 +87,21 @@ SESSIONS = {
 def test_sessions_ask_for_interim_results_and_wait_for_each_other():
     words = netperf_command.argv(SESSIONS, PATH, 1472)
     assert words[7:13] == ["-s", "@wait", "-l", "@length", "-c", "-C"]
-    assert words[words.index("-D") + 1] == "-0.8"
+    assert words[words.index("-D") + 1] == "-1"
     assert "-f" not in words
     made = netperf_command.command("a1", SESSIONS, PATH, 1472)
     assert made["sessions"] == 200
-    # A second of rounding, 4 s of waking up, half a second before and after 2 s.
+    # A second of rounding, 4 s of waking up, half a second before and after 5 s.
     assert made["window"] == {
         "settle_s": 0.5,
-        "wanted_s": 2.0,
+        "wanted_s": 5.0,
         "start_s": 21,
-        "run_s": 8,
+        "run_s": 11,
         "interrupt": True,
     }
     maerts = {**SESSIONS, "netperf": "TCP_MAERTS", "request_bytes": None, "response_bytes": None}
     assert not netperf_command.command("a1", maerts, PATH, 1472)["window"]["interrupt"]
-    assert made["timeout"] > 2 * 21 + 8
+    assert made["timeout"] > 2 * 21 + 11
 
 
 def test_one_session_waits_for_nobody_and_streams_have_a_finer_unit():
@@ -120,7 +120,7 @@ def test_the_length_of_an_interim_result_follows_the_window_and_the_sessions():
 
     assert found(5, 1, 2, 10, 60, 3600) == [0.1, 0.1, 0.5, 2.0, 2.0]
     # Two hundred print no more than some hundred a second, and still several in a window.
-    assert found(200, 1, 2, 10, 60) == [0.4, 0.8, 1.0, 2.0]
+    assert found(200, 1, 2, 10, 60) == [1.0, 1.0, 1.0, 2.0]
 
 
 def test_hosts_sample_their_cpus_only_where_a_test_wants_it():

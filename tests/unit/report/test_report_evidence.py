@@ -162,3 +162,14 @@ def test_raw_files_are_in_natural_order(tmp_path: Path) -> None:
         (folder / "raw" / "c00" / repeat / "stdout").write_text("x")
     own = [name for name in raw_files_of(folder) if name.startswith("raw/c00/")]
     assert own.index("raw/c00/2/stdout") < own.index("raw/c00/10/stdout")
+
+
+def test_clocks_and_counters_of_two_hosts_are_no_difference() -> None:
+    def facts(number: int) -> dict[str, object]:
+        return {
+            "clock": {"realtime_ns": number, "monotonic_ns": number},
+            "cpu": {"frequency_khz": {"policy0": number}, "count": 2},
+        }
+
+    hosts = hosts_of({"client": facts(1), "server": facts(2)})
+    assert differences(hosts) == ()

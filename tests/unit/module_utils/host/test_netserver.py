@@ -206,3 +206,13 @@ def test_a_command_with_parentheses_does_not_shift_the_fields():
     found = process.parse_stat(f"60 (a) b (c) {rest}")
     assert found == process.Stat(60, "S", 50, 50, 777)
     assert process.parse_stat("60 (cut") is None
+
+
+def test_dropped_connections_are_read_by_name_not_by_place():
+    text = (
+        "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 2 3\n"
+        "IpExt: InNoRoutes ListenDrops\nIpExt: 7 8\n"
+    )
+    assert listeners.parse_dropped(text) == 3
+    assert listeners.parse_dropped("TcpExt: SyncookiesSent\nTcpExt: 1\n") == 0
+    assert listeners.dropped() >= 0
