@@ -133,7 +133,8 @@ def _window_finding(
 def _read(one: Session, settings: Mapping[str, Any]) -> tuple[Values | None, str | None]:
     """What netperf said at the end of a session, or why that is no result."""
     text = without_interims(one.stdout)
-    why = check_output(one.rc, one.timed_out, None, text, one.stderr, settings)
+    lossy = settings["netperf"] == "UDP_STREAM" and settings["sessions"] > 1
+    why = check_output(one.rc, one.timed_out, None, text, one.stderr, settings, lossy)
     return (None, why) if why is not None else (read_omni_keyval(text, keys()), None)
 
 

@@ -156,6 +156,15 @@ def test_datagrams_count_where_they_arrive():
     assert all(f.ok for f in check(both, mss=None, netperf="UDP_STREAM"))
 
 
+def test_a_session_whose_datagrams_are_all_lost_counts_as_none_of_the_sum():
+    both = [udp(1, 8e6, 0.5), udp(2, 4e6, 0.0)]
+    assert all(f.ok for f in check(both, mss=None, netperf="UDP_STREAM"))
+    assert together(both, WINDOW, settings("UDP_STREAM")).low == 0
+    told = first_failure(check([rr(1), rr(2, values={"THROUGHPUT": "0.00"})]))
+    assert told is not None
+    assert "THROUGHPUT: found 0.0; wanted more than 0" in told
+
+
 def test_nothing_done_in_the_window_is_no_number():
     still = rr(1, stdout=interims(0, "Trans/s", STARTED, 4) + without_interims(rr(1).stdout))
     with pytest.raises(InputError, match="nothing done in the window"):
