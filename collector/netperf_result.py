@@ -30,8 +30,8 @@ def check_output(
     settings: Mapping[str, Any],
     zero_is_some: bool = False,
 ) -> str | None:
-    """Why a netperf that ended so has no number at all; None if it has one. Zero is none, but of one
-    of several sessions, whose datagrams may all be lost (``zero_is_some``)."""
+    """Why a netperf that ended so has no number at all; None if it has one. Zero is none, but for
+    one of several sessions, whose datagrams may all be lost (``zero_is_some``)."""
     if timed_out:
         after = "" if elapsed_s is None else f" after {elapsed_s:.0f} s"
         return f"netperf hung and was ended{after}"
