@@ -18,7 +18,7 @@ import uuid
 from pathlib import Path
 from typing import BinaryIO, List, Tuple
 
-from . import qemu
+from . import initramfs, qemu
 from .errors import LabError
 
 ROOT_DEVICE = "/dev/vda1"
@@ -60,8 +60,9 @@ while read -r device family address; do
 	ip "$family" addr replace "$address" dev "$device"
 done </etc/crossover/addresses
 """
-# What an initramfs made in an emulated guest has: what that guest needs, and no more.
-_INITRAMFS = "MODULES=dep\nCOMPRESSLEVEL=1\n"
+# What an initramfs made in an emulated guest has: what that guest needs, and no more, or making it
+# takes minutes. By name: what is built into the running kernel (`dep`) may be a module in another.
+_INITRAMFS = "MODULES=list\nCOMPRESSLEVEL=1\n"
 # grub-mkconfig asks it about the disk, which in the bake is not there yet.
 _PROBE = """\
 #!/bin/sh
@@ -133,6 +134,7 @@ def bake_files(identity: str) -> List[Tuple[str, str]]:
         ("/etc/crossover/set-addresses", _SET_ADDRESSES),
         (ADDRESSES, ""),
         ("/etc/initramfs-tools/conf.d/crossover", _INITRAMFS),
+        ("/etc/initramfs-tools/modules", "".join(f"{name}\n" for name in initramfs.MODULES)),
         ("/bake/probe", probe),
         ("/bake/make-grub", _MAKE_GRUB),
     ]
