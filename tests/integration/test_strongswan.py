@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import START_LIMIT_S, Lab, lab_environment
 from ipsec_lab import CLIENT4, CLIENT6, ENDS4, ENDS6, SERVER4, SERVER6, role, run_tasks
+from lab_plays import START_LIMIT_S, Lab, lab_environment
 
 from collector.lab import paths
 
