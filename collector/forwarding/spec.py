@@ -54,7 +54,11 @@ class ForwardingSpec:
     @property
     def factors(self) -> dict[str, str]:
         """What a cell of the test is, beside its configuration."""
-        return {"frame_bytes": str(self.frame_bytes), "direction": self.direction}
+        return {
+            "measure": self.goal or self.forwarding,
+            "frame_bytes": str(self.frame_bytes),
+            "direction": self.direction,
+        }
 
     def estimate_s(self, duration_s: float) -> float:
         """Seconds of traffic that a cell takes, roughly; a form's trials take ``duration_s``."""

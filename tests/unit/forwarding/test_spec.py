@@ -32,6 +32,7 @@ def test_a_plan_has_the_settings_and_factors_of_a_forwarding_test():
     assert cell.factors == {
         "kernel": "new",
         "irq": "default",
+        "measure": "max_load",
         "frame_bytes": "64",
         "direction": "bidirectional",
     }
@@ -106,7 +107,7 @@ NETPERF = {"name": "tcp_rr", "netperf": "TCP_RR"}
         ),
         (
             {"short": {**DOCUMENT["short"], "only": {"colour": ["red"]}}},
-            "short.only.colour: found no factor of that name; wanted one of kernel, irq, frame_",
+            "short.only.colour: found no factor of that name; wanted one of kernel, irq, measure, fr",
         ),
         (
             {"short": {**DOCUMENT["short"], "only": {"kernel": ["new"]}}},
