@@ -107,7 +107,7 @@ NETPERF = {"name": "tcp_rr", "netperf": "TCP_RR"}
         ),
         (
             {"short": {**DOCUMENT["short"], "only": {"colour": ["red"]}}},
-            "short.only.colour: found no factor of that name; wanted one of kernel, irq, measure, fr",
+            "short.only.colour: found no factor of that name; wanted one of kernel, irq, mea",
         ),
         (
             {"short": {**DOCUMENT["short"], "only": {"kernel": ["new"]}}},
