@@ -293,6 +293,7 @@ def test_a_host_whose_view_cannot_be_made_is_told_and_leaves_no_lab(tmp_path):
     while hosts_of(name) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert hosts_of(name) == []
+    assert [path.name for path in state.folder(name).iterdir()] == ["lock"]
     assert status_text(name) == f"lab {name}: does not run"
 
 

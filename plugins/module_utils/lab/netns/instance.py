@@ -123,6 +123,9 @@ def _hosts(wish: Wish, topology: Topology) -> Iterator[tuple[dict[str, Process],
         }
         yield nodes, go
     finally:
+        # Hosts that run hold both open; others never will.
+        for path in (program, names):
+            path.unlink(missing_ok=True)
         os.close(listen)
         os.close(go)
         for child in started.values():
