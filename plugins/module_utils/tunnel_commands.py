@@ -204,7 +204,7 @@ def _sixth(link: Link) -> Argv:
 
 def _encap(link: Link) -> List[str]:
     words = ["encap", link.type, "encap-sport", "auto", "encap-dport", str(link.port)]
-    return words + _flag(link.csum, "encap-csum" if link.family == 4 else "encap-csum6")
+    return words + _flag(link.csum, "encap-csum" if link.family == 4 else "encap-udp6-csum")
 
 
 def _stt(place: Place) -> List[str]:

@@ -151,7 +151,7 @@ def read_device(item: Mapping[str, Any]) -> Facts:
         facts.update(
             cipher=str(data.get("cipher_suite", "")).lower(),
             encrypt=data.get("encrypt"),
-            sci=str(data.get("sci", "")),
+            sci=_sci(data["sci"]) if "sci" in data else None,
         )
     return facts
 
@@ -216,6 +216,8 @@ def _read_ip(data: Mapping[str, Any]) -> Facts:
         "csum": bool(data.get("ocsum")) and bool(data.get("icsum")),
         "seq": bool(data.get("oseq")) and bool(data.get("iseq")),
     }
+    if data.get("ip6_tnl_f_use_orig_tclass"):
+        facts["tos"] = "inherit"
     keys = _key(data.get("ikey")), _key(data.get("okey"))
     facts["key"] = keys[0] if keys[0] == keys[1] else list(keys)
     limit = data.get("encap_limit")
@@ -234,7 +236,8 @@ def read_fou(items: Sequence[Mapping[str, Any]]) -> Dict[Tuple[int, int], Any]:
     found: Dict[Tuple[int, int], Any] = {}
     for item in items:
         family = 6 if item.get("family") in ("inet6", 10) or item.get("ipv6") else 4
-        found[family, int(item["port"])] = "gue" if item.get("gue") else item.get("ipproto")
+        # A flag of JSON output: there, and null.
+        found[family, int(item["port"])] = "gue" if "gue" in item else item.get("ipproto")
     return found
 
 
@@ -253,13 +256,14 @@ def read_l2tp(
         "kind": "l2tp",
         "id": ours if same else None,
         "local": tunnel.get("local"),
-        "remote": tunnel.get("remote"),
+        "remote": tunnel.get("peer"),
         "encap": "udp" if udp else "ip",
     }
     if udp:
         ports = tunnel.get("local_port"), tunnel.get("peer_port")
         facts["port"] = ports[0] if ports[0] == ports[1] else list(ports)
-        facts["csum"] = "checksum" in tunnel or bool(tunnel.get("udp_csum"))
+        both = bool(tunnel.get("checksum_tx")) and bool(tunnel.get("checksum_rx"))
+        facts["csum"] = bool(tunnel.get("checksum", both))
     return facts
 
 
@@ -284,13 +288,18 @@ def read_wireguard(text: str) -> Facts:
     return facts
 
 
+def _sci(value: Any) -> str:
+    """A channel identifier as 16 digits: `ip macsec` leaves out leading zeros, `ip link` 0x."""
+    return f"{int(str(value), 16):016x}"
+
+
 def read_macsec(item: Mapping[str, Any]) -> Facts:
     """The peer of ``ip -j macsec show DEVICE``: its channel, and whether both ways have a key."""
     channels = item.get("rx_sc") or []
     sender = item.get("sa_list") or item.get("tx_sc") or []
     keyed = bool(sender) and bool(channels) and all(one.get("sa_list") for one in channels)
     return {
-        "peer_sci": str(channels[0].get("sci", "")) if len(channels) == 1 else None,
+        "peer_sci": _sci(channels[0].get("sci")) if len(channels) == 1 else None,
         "keyed": keyed,
     }
 

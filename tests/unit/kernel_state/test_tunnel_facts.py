@@ -24,6 +24,7 @@ from collector.kernel_state.tunnel_facts import (
     read_l2tp,
     read_macsec,
     read_wireguard,
+    sci_of,
 )
 from collector.kernel_state.tunnel_link import Link, read_links
 from tests.unit.tunnel_factory import ENDS4, ENDS6, INNER4, INNER6
@@ -41,8 +42,32 @@ LINKS: list[dict[str, Any]] = [
     {"name": "xgpe", "type": "vxlan-gpe", "id": 44, "ttl": "9", **FOUR, **IN4, **IN6},
     {"name": "xgpe6", "type": "vxlan-gpe", "id": 44, "ttl": "9", "udp6_zero_csum": True, **SIX,
      **IN4, **IN6},
-    {"name": "xgeneve", "type": "geneve", "id": 45, "csum": True, "tos": "22", "ttl": "3",
+    {"name": "xgeneve", "type": "geneve", "id": 45, "csum": True, "tos": "16", "ttl": "3",
      "df": "inherit", **FOUR, **IN4},
+    {"name": "xgeneve6", "type": "geneve", "id": 45, "udp6_zero_csum": True, "ttl": "inherit",
+     **SIX, **IN4},
+    {"name": "xgre", "type": "gre", "key": 42, "csum": True, "seq": True, "ttl": "7",
+     "tos": "inherit", **FOUR, **IN4, **IN6},
+    {"name": "xgretap", "type": "gretap", "key": 4294967295, "df": "unset", **FOUR, **IN4},
+    {"name": "xgre6", "type": "ip6gre", "key": 42, "ttl": "7", "tos": "8", **SIX, **IN4, **IN6},
+    {"name": "xgretap6", "type": "ip6gretap", "encap_limit": 4, "ttl": "inherit", "csum": True,
+     **SIX, **IN4},
+    {"name": "xipip", "type": "ipip", "ttl": "12", "tos": "4", **FOUR, **IN4},
+    {"name": "xsit", "type": "sit", "tos": "inherit", "ttl": "inherit", **FOUR, **IN6},
+    {"name": "xip6tnl", "type": "ip6tnl", **SIX, **IN4, **IN6},
+    {"name": "xip6tnle", "type": "ip6tnl", "encap_limit": 4, "ttl": "5", "tos": "inherit", **SIX,
+     **IN4, **IN6},
+    {"name": "xfou", "type": "fou", "csum": True, **FOUR, **IN4},
+    {"name": "xgue", "type": "gue", "csum": False, "carries": "gre", "key": 3, **FOUR, **IN4},
+    {"name": "xl2tp", "type": "l2tp", "id": 77, "csum": True, **FOUR, **IN4},
+    {"name": "xl2tpn", "type": "l2tp", "id": 77, "csum": False, **FOUR, **IN4},
+    {"name": "xl2tpip", "type": "l2tp", "id": 78, "encap": "ip", **FOUR, **IN4},
+    {"name": "xl2tp6", "type": "l2tp", "id": 79, "csum": True, **SIX, **IN4},
+    {"name": "xwg", "type": "wireguard", **FOUR, **IN4, **IN6},
+    {"name": "xwg6", "type": "wireguard", **SIX, **IN4, **IN6},
+    {"name": "xmacsec", "type": "macsec", **FOUR, **IN4},
+    {"name": "xmacsec2", "type": "macsec", "cipher": "gcm-aes-256", "encrypt": False, **FOUR,
+     **IN4},
 ]  # fmt: skip
 
 
@@ -107,13 +132,42 @@ def test_what_the_kernel_shows_is_what_was_declared(item):
         ("xvxlan6", {"tos": "2"}),
         ("xgpe", {"id": 45}),
         ("xgpe", {"ttl": "8"}),
-        ("xgeneve", {"tos": "16"}),
+        ("xgeneve", {"tos": "22"}),
+        ("xgre", {"key": 43}),
+        ("xgre", {"seq": False, "csum": False}),
+        ("xgre6", {"tos": "9"}),
+        ("xgretap6", {"encap_limit": 5}),
+        ("xgretap6", {"encap_limit": None}),
+        ("xip6tnl", {"encap_limit": 4}),
+        ("xipip", {"ttl": "13"}),
+        ("xfou", {"csum": False}),
+        ("xfou", {"port": 5556}),
+        ("xgue", {"key": 4}),
+        ("xl2tp", {"csum": False}),
+        ("xl2tp", {"id": 76}),
+        ("xl2tpip", {"encap": "udp"}),
+        ("xwg", {"port": 51821}),
+        ("xwg6", {"ends": ["2001:db8:18::1", "2001:db8:18::3"]}),
+        ("xmacsec", {"cipher": "gcm-aes-256"}),
+        ("xmacsec", {"encrypt": False}),
     ],
 )
 def test_what_is_declared_otherwise_differs(name, change):
     declared = next(item for item in LINKS if item["name"] == name)
     (link,) = read_links([{**declared, **change}])
     assert differences(expected(link, 0, 1500), facts_of(link, RECORDED[name]))
+
+
+def test_no_output_shows_a_secret():
+    for name, said in RECORDED.items():
+        for text in said.values():
+            assert "private key" not in text.replace("private key: (hidden)", ""), name
+
+
+def test_channels_of_macsec_are_the_two_ends_of_a_name():
+    (link,) = read_links([LINKS[-2]])
+    assert sci_of(link, 0) != sci_of(link, 1)
+    assert len(sci_of(link, 0)) == 16
 
 
 @pytest.mark.parametrize("text", ["{}", "nothing", "[1]"])

@@ -138,7 +138,7 @@ def test_keys_are_new_only_for_a_device_that_is_made():
             "ip fou add port 5555 ipproto 4 -6",
             "ip link add name xt0 type ip6tnl mode ipip6 local 2001:db8:18::1 remote"
             " 2001:db8:18::2 encaplimit none encap fou encap-sport auto encap-dport 5555"
-            " encap-csum6",
+            " encap-udp6-csum",
             "ip link set dev xt0 mtu 1400",
             "ip address add 198.19.0.1/24 dev xt0",
             "ip link set dev xt0 up",
