@@ -52,9 +52,15 @@ class Bench:
     """The bench of one group: a path, the module, and where raw trials go."""
 
     def __init__(
-        self, path: Path, module: Module, keep: Keep, capacity: dict[str, float] | None = None
+        self,
+        path: Path,
+        module: Module,
+        keep: Keep,
+        capacity: dict[str, float] | None = None,
+        receives_apart: bool = True,
     ) -> None:
         self.path, self._module, self._keep = path, module, keep
+        self._receives_apart = receives_apart
         # What the generator can do, by frame size, direction and flows; may be known already.
         self.capacity: dict[str, float] = {} if capacity is None else capacity
         # Frames that the tester saw arrive, by its own device, over all trials.
@@ -120,6 +126,7 @@ class Bench:
             line_fps=self.path.line_fps(int(own["frame_bytes"])),
             capacity_fps=self.capacity_fps(search),
             duration_s=float(own["trial_s"]),
+            receives_apart=self._receives_apart,
         )
         session = Session(
             measure=lambda trial: self._run(search.cells, "search", trial, own),

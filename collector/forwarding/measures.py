@@ -25,7 +25,8 @@ def max_load(session: Session, setting: Setting) -> Outcome:
     The published figure: the share of line rate that gets through at maximum offered load.
     """
     found = session.run(setting.trial(None))
-    what = bottleneck(found.result, setting.line_fps, setting.capacity_fps)
+    alone = setting.capacity_fps if setting.receives_apart else None
+    what = bottleneck(found.result, setting.line_fps, alone)
     return Outcome(
         values={"max_load": found.result.forwarded_fps},
         bottleneck=what,

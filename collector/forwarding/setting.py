@@ -16,12 +16,15 @@ HEADROOM = 0.95
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """What stays the same over a search. Rates are frames a second and direction; ``capacity_fps``
-    is what the generator can do without a device in the way, None if that is not known."""
+    is what the generator can do without a device in the way, None if that is not known.
+    ``receives_apart``: whether the tester has a processor for receiving beside those that send;
+    else it sends slower with a device in the way, whatever the device does."""
 
     frame_bytes: int
     line_fps: float
     capacity_fps: float | None
     duration_s: float
+    receives_apart: bool = True
 
     @property
     def top_fps(self) -> float:

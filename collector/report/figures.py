@@ -253,7 +253,9 @@ def cell_remarks(cell: CellSummary) -> tuple[str, ...]:
     if cell.bimodal:
         remarks.append("samples fall into two bands; the median may describe neither")
     if cell_bounded(cell):
-        remarks.append("the generator was the bottleneck; the device forwards at least this")
+        remarks.append(
+            "the generator was (or may have been) the bottleneck; at least this is forwarded"
+        )
     if cell.n_invalid:
         remarks.append(
             f"{cell.n_invalid} of {cell.n + cell.n_invalid} repeats are without a valid result"

@@ -111,9 +111,9 @@ def bounded_sentences(cells: Sequence[CellSummary]) -> list[str]:
     if len(bounded) == measured:
         where = f"all {measured} cells"
     return [
-        f"In {where} the generator was the bottleneck: the "
-        "device forwarded all that was offered, so these numbers are what it forwards at least, "
-        "and nothing compares them."
+        f"In {where} the generator was the bottleneck, or cannot be excluded as one: the device "
+        "forwarded all that was offered, so these numbers are what it forwards at least, and "
+        "nothing compares them."
     ]
 
 

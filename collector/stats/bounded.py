@@ -14,7 +14,10 @@ from collector.stats.model import CellSummary
 from collector.verdict import Verdict
 
 GENERATOR = "generator"
-REASON = "the generator was the bottleneck: the device forwards at least this, how much is unknown"
+REASON = (
+    "the generator was the bottleneck, or cannot be excluded: the device forwards at least this,"
+    " how much is unknown"
+)
 _VERDICTS = (Verdict.FASTER, Verdict.SLOWER, Verdict.NO_DIFFERENCE)
 
 

@@ -33,6 +33,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             {
                 "run_folder": {"type": "path", "required": True},
                 "group": {"type": "dict", "required": True},
+                "tester_cpus": {"type": "int", "required": True},
                 "tester_devices": {"type": "dict", "default": {}},
                 "dut_devices": {"type": "dict", "default": {}},
             }
@@ -49,6 +50,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 lambda asked: self._module(PKTGEN, asked, task_vars)["trial"],
                 Raw(folder, group["block"], group["cells"]).keep,
                 known_capacity(folder, before),
+                receives_apart=wanted["tester_cpus"] > 1,
             )
             result["forwarding"] = bench.measure(group)
             remember_capacity(folder, before, bench.capacity)

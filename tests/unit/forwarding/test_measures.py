@@ -1,5 +1,7 @@
 """The measures on devices that are known exactly."""
 
+from dataclasses import replace
+
 import pytest
 
 from collector.forwarding.judge import Bottleneck
@@ -112,3 +114,14 @@ def test_a_device_that_buffers_all_has_no_limit_to_find():
     assert found.values["back_to_back"] == pytest.approx(2 * LINE, abs=1)
     assert found.bottleneck is Bottleneck.LINE
     assert len(session.trials) == 2
+
+
+@pytest.mark.parametrize(
+    ("apart", "wanted"), [(True, Bottleneck.DEVICE), (False, Bottleneck.GENERATOR)]
+)
+def test_a_tester_that_receives_with_the_processor_that_sends_may_be_the_bottleneck(apart, wanted):
+    made = replace(setting(400_000), receives_apart=apart)
+    found, _ = searched(max_load, Device(steady(1e6), 200_000), made)
+    assert found.bottleneck is wanted
+    found, _ = searched(max_load, Device(steady(100_000), 200_000), made)
+    assert found.bottleneck is Bottleneck.DEVICE  # it lost frames

@@ -43,7 +43,7 @@ def act(tmp_path, modules, made=None):
     task = Task.load(
         {
             "action": "crossover.lab.bench_forwarding",
-            "args": {"run_folder": str(tmp_path), "group": made or group()},
+            "args": {"run_folder": str(tmp_path), "group": made or group(), "tester_cpus": 2},
         }
     )
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None), _new_stdin=None)
