@@ -16,7 +16,8 @@ class Choice:
 
     What is not chosen stays in the plan as skipped, with the reason, so that no table gets smaller
     without a word. Baselines of chosen configurations are always run: every ratio needs one. A
-    choice goes before what a form leaves out (``only``).
+    choice of configurations goes before what a form leaves out of them (``only``), a choice of
+    tests before what it leaves out of these.
     """
 
     configurations: tuple[str, ...] = ()

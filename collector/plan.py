@@ -168,9 +168,17 @@ def _skip(
     """Why a cell is not run; None if it is."""
     if item.skip is not None:
         return item.skip
-    if choice:
-        return choice.leaves_out(matrix, item.name, test.name)
-    return form.leaves_out({**item.factors, **test.factors})
+    not_chosen = choice.leaves_out(matrix, item.name, test.name)
+    if not_chosen is not None:
+        return not_chosen
+    # A choice of configurations goes before what the form leaves out of them, one of tests before
+    # what it leaves out of these.
+    return form.leaves_out(
+        {
+            **({} if choice.configurations else item.factors),
+            **({} if choice.tests else test.factors),
+        }
+    )
 
 
 def _cell(

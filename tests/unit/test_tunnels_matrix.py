@@ -14,7 +14,7 @@ TYPES = {
 }  # fmt: skip
 
 
-def run_cells(form, tests=None):
+def run_cells(form, tests=None, configurations=None):
     document = make_plan(
         MATRIX,
         MATRIX.forms[form],
@@ -22,7 +22,7 @@ def run_cells(form, tests=None):
         created_at="2026-11-30T10:00:00Z",
         lab={"kind": "guests", "accelerator": "tcg", "name": "default"},
         seed=1,
-        choice=read_choice(None, tests),
+        choice=read_choice(configurations, tests),
     )
     return [cell for cell in parse_plan(document, "p").cells if cell.skip is None]
 
@@ -57,6 +57,14 @@ def test_the_line_of_two_hundred_sessions_runs_by_itself():
     cells = run_cells("short", "tcp_rr_200")
     assert {c.test for c in cells} == {"tcp_rr_200"}
     assert {c.factors["bytes"] for c in cells} == {"1,1"}
+    # Over the form's own devices: the choice says nothing of those.
+    assert {c.factors["tunnel"] for c in cells} == {"plain", "vxlan", "stt"}
+
+
+def test_chosen_devices_run_the_tests_of_the_form():
+    cells = run_cells("short", configurations="geneve")
+    assert {c.factors["tunnel"] for c in cells} == {"plain", "geneve"}
+    assert {c.test for c in cells} == {c.test for c in run_cells("short")}
 
 
 @pytest.mark.parametrize("test", MATRIX.tests, ids=lambda test: test.name)
