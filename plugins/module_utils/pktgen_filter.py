@@ -177,6 +177,7 @@ class PacketFilter:
 
     def __init__(self) -> None:
         self._socket: Optional[socket.socket] = None
+        self._matched = 0
 
     def add(self, device: str, stream: Stream) -> None:
         """Make it. HostError with the kernel's reason when it cannot."""
@@ -195,11 +196,15 @@ class PacketFilter:
         self._socket = opened
 
     def read(self) -> Counted:
-        """Frames since the last reading (struct tpacket_stats; those without room included)."""
+        """Frames since it was made (struct tpacket_stats; those without room included).
+
+        The kernel counts from 0 again after each reading.
+        """
         if self._socket is None:
             return Counted(None, None, None)
         found = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
-        return Counted(int(struct.unpack("II", found)[0]), None, None)
+        self._matched += int(struct.unpack("II", found)[0])
+        return Counted(self._matched, None, None)
 
     def remove(self) -> bool:
         """Remove it; whether it was there."""

@@ -27,8 +27,10 @@ NET = Path("/sys/class/net")
 TABLE = "crossover_pktgen_"
 # A packet socket counts to here and then from 0 again.
 SOCKET_LIMIT = 2**32 - 1
-# Counters that did not rest for this long are read while frames still arrive.
+# Counters that did not rest for this long are read while frames still arrive. Then they are read
+# again, but not for ever.
 SETTLE_S = 0.2
+READINGS = 10
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,37 @@ def watched(ports: Sequence[Tuple[str, Stream]], run: Run) -> Iterator[List[Watc
                 watch.filter.remove()
 
 
+@dataclass(frozen=True)
+class Reading:
+    """Counters at the end: of the filters and of the ports, by device.
+
+    ``settled``: devices whose count of received frames rested while both were read.
+    """
+
+    counted: Mapping[str, Counted]
+    ports: Mapping[str, Snapshot]
+    settled: Mapping[str, bool]
+
+
+def read_settled(
+    watches: Sequence[Watch], devices: Sequence[str], run: Run, sleep: Callable[[float], None]
+) -> Reading:
+    """Read all counters, and again as long as frames arrive meanwhile: a filter and a port that
+    are not read at one moment would seem to disagree."""
+    for _attempt in range(READINGS):
+        ports = snapshot(devices, run)
+        counted = {watch.device: watch.read() for watch in watches}
+        sleep(SETTLE_S)
+        later = snapshot(devices, run)
+        settled = {
+            name: ports[name].link.rx.get("packets") == later[name].link.rx.get("packets")
+            for name in devices
+        }
+        if all(settled[watch.device] for watch in watches):
+            break
+    return Reading(counted, ports, settled)
+
+
 def remove_left(run: Run) -> bool:
     """Remove filters that a killed call left; whether there were any."""
     left = [name for name in tables(run) if name.startswith(TABLE)]
@@ -116,10 +149,7 @@ def measure(
             generator.run(trial.duration_s, bounded=all(one.count for one in made))
             reports = {sender.name: generator.report(sender.name) for sender in made}
             sleep(trial.drain_s)
-            counted = {watch.device: watch.read() for watch in watches}
-            after = snapshot(devices, run)
-            sleep(SETTLE_S)
-            later = snapshot(devices, run)
+            reading = read_settled(watches, devices, run, sleep)
         finally:
             generator.clear()
     watch_of = {watch.device: watch for watch in watches}
@@ -134,9 +164,9 @@ def measure(
                 port,
                 [(sender, reports[sender.name]) for sender in made if sender.port is port],
                 idle_by_cpu(made, reports),
-                (before, after, later),
+                before,
+                reading,
                 watch_of.get(port.receive_device or ""),
-                counted.get(port.receive_device or "", Counted(None, None, None)),
             )
             for port in trial.ports
         ],
@@ -147,13 +177,12 @@ def _direction(
     port: Port,
     sent: Sequence[Tuple[Sender, Report]],
     idle: Mapping[int, float],
-    snapshots: Tuple[Mapping[str, Snapshot], Mapping[str, Snapshot], Mapping[str, Snapshot]],
+    before: Mapping[str, Snapshot],
+    reading: Reading,
     watch: Optional[Watch],
-    counted: Counted,
 ) -> Dict[str, Any]:
     reports = [report for _sender, report in sent]
-    before, after, later = snapshots
-    near = grown(before[port.device], after[port.device])
+    near = grown(before[port.device], reading.ports[port.device])
     sofar = sum(report.sofar for report in reports)
     elapsed = elapsed_s(reports)
     found: Dict[str, Any] = {
@@ -195,10 +224,10 @@ def _direction(
     }
     if port.receive_device is not None:
         name = port.receive_device
-        far = grown(before[name], after[name])
-        counters.update(far_counters(far["rx"], counted))
+        far = grown(before[name], reading.ports[name])
+        counters.update(far_counters(far["rx"], reading.counted[name]))
         found.update(arrived(counters, watch))
-        found["settled"] = before_and_later_agree(after[name], later[name])
+        found["settled"] = reading.settled[name]
         found["far_driver"] = far["driver"]
     return {**found, "counters": counters}
 
@@ -252,8 +281,3 @@ def arrived(counters: Mapping[str, Optional[int]], watch: Optional[Watch]) -> Di
         "filter": kind,
         "filter_reason": reason,
     }
-
-
-def before_and_later_agree(after: Snapshot, later: Snapshot) -> bool:
-    """Whether a port's count of received frames rested once it was read."""
-    return after.link.rx.get("packets") == later.link.rx.get("packets")

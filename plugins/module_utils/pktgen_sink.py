@@ -19,15 +19,15 @@ from .host.errors import HostError
 from .host.run import Run
 from .kernel_state.ip_link import Link
 from .pktgen_count import Snapshot, grown, snapshot
-from .pktgen_filter import Counted, NftFilter, tables
+from .pktgen_filter import NftFilter, tables
 from .pktgen_measure import (
     NET,
-    SETTLE_S,
+    Reading,
     Watch,
     arrived,
-    before_and_later_agree,
     check_device,
     far_counters,
+    read_settled,
 )
 from .pktgen_trial import Stream, read_stream
 
@@ -91,14 +91,9 @@ def stop(
         raise HostError("state: found stopped, but nothing is being counted; wanted started before")
     sleep(drain_s)
     watches = [_watch(item, run) for item in data["watches"]]
-    counted = [watch.read() for watch in watches]
-    devices = [watch.device for watch in watches]
-    after = snapshot(devices, run)
-    sleep(SETTLE_S)
-    later = snapshot(devices, run)
+    reading = read_settled(watches, [watch.device for watch in watches], run, sleep)
     found = [
-        _received(watch, counted[at], _remembered(data["before"][watch.device]), after, later)
-        for at, watch in enumerate(watches)
+        _received(watch, _remembered(data["before"][watch.device]), reading) for watch in watches
     ]
     forget(run, path)
     return found
@@ -124,19 +119,13 @@ def _remembered(data: Mapping[str, Any]) -> Snapshot:
     return Snapshot(Link(**{**link, "flags": tuple(link["flags"])}), data["driver"])
 
 
-def _received(
-    watch: Watch,
-    counted: Counted,
-    before: Snapshot,
-    after: Mapping[str, Snapshot],
-    later: Mapping[str, Snapshot],
-) -> Dict[str, Any]:
-    moved = grown(before, after[watch.device])
-    counters = far_counters(moved["rx"], counted)
+def _received(watch: Watch, before: Snapshot, reading: Reading) -> Dict[str, Any]:
+    moved = grown(before, reading.ports[watch.device])
+    counters = far_counters(moved["rx"], reading.counted[watch.device])
     return {
         "device": watch.device,
         **arrived(counters, watch),
-        "settled": before_and_later_agree(after[watch.device], later[watch.device]),
+        "settled": reading.settled[watch.device],
         "far_driver": moved["driver"],
         "counters": counters,
     }
