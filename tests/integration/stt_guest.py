@@ -109,7 +109,7 @@ def endpoint(device, local, remote, key):
 
 def inner_frame(chance, mac):
     """An inner frame, some of them IP with TCP or UDP, of any size."""
-    size = chance.choice([14, 15, 60, 200, 1400, 1500, 5000, 20000, stt.LARGEST_FRAME])
+    size = chance.choice([14, 15, 60, 60, 60, 200, 200, 1400, 1500, 5000, 20000, stt.LARGEST_FRAME])
     head = mac + b"\2\0\0\0\0\x99"
     kind = chance.random()
     body = chance.randbytes(max(size - 14, 0))
