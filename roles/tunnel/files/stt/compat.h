@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What differs between the kernels that the module is built for (6.1 and later). */
+/* What differs between the versions and configurations of the kernels (6.1 and later). */
 #ifndef CROSSOVER_STT_COMPAT_H
 #define CROSSOVER_STT_COMPAT_H
 
@@ -25,6 +25,14 @@ static inline void stt_set_flow_tos(struct flowi4 *flow, u8 tos)
 	flow->flowi4_tos = tos & INET_DSCP_MASK;
 #else
 	flow->flowi4_dscp = inet_dsfield_to_dscp(tos);
+#endif
+}
+
+/* The packet may have wanted SCTP's checksum; the field is there only in kernels that have SCTP. */
+static inline void stt_set_internet_checksum(struct sk_buff *skb)
+{
+#if IS_ENABLED(CONFIG_IP_SCTP)
+	skb->csum_not_inet = 0;
 #endif
 }
 

@@ -10,6 +10,7 @@
 #include <net/addrconf.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
+#include <net/ip6_checksum.h>
 #include <net/ip6_route.h>
 #include <net/ip_tunnels.h>
 #include <net/ipv6.h>
@@ -292,7 +293,7 @@ static struct tcphdr *push_tcp(struct sk_buff *skb, const struct stt_device *stt
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_transport_header(skb) - skb->head;
 	skb->csum_offset = offsetof(struct tcphdr, check);
-	skb->csum_not_inet = 0;
+	stt_set_internet_checksum(skb);
 	return tcp;
 }
 
