@@ -22,6 +22,8 @@ from .run import SEARCH, Run, output, run
 BOOT_FOLDER = "boot/crossover"
 INSTALL_LIMIT_S = 1800
 COMPLAINT_LINES = 4
+# INITRD is what the kernel packages' own script for initramfs-tools asks.
+PACKAGE_ENVIRONMENT = ("DEBIAN_FRONTEND=noninteractive", "INITRD=No")
 INITRD_TOOLS = ("mkinitramfs", "dracut")
 
 
@@ -62,7 +64,7 @@ def copied(
     }
     if _has_already(root, files, release) and not folder.exists():
         remember(added)
-        _link(root, folder, release)
+        _link(root, folder, release, runner)
         remember({**added, "complete": True})
         return
     for path in (modules, config, folder):
@@ -83,7 +85,7 @@ def copied(
         if (files / "initrd").exists():
             _copy(files / "initrd", folder / "initrd")
         else:
-            _make_initrd(folder / "initrd", release, runner)
+            _make_initrd(root, folder / "initrd", release, runner)
         os.sync()
         remember({**added, "complete": True})
     except (OSError, HostError, tarfile.TarError) as error:
@@ -92,14 +94,13 @@ def copied(
 
 
 def _has_already(root: Path, files: Path, release: str) -> bool:
-    """Whether the host has the same kernel with the same configuration, and an initrd for it."""
+    """Whether the host has the same kernel with the same configuration."""
     boot = root / "boot"
-    same = all(
+    return all(
         (boot / f"{name}-{release}").is_file()
         and filecmp.cmp(files / name, boot / f"{name}-{release}", shallow=False)
         for name in ("vmlinuz", "config")
     )
-    return same and (boot / f"initrd.img-{release}").is_file()
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -139,7 +140,8 @@ def _unpack_modules(archive: Path, target: Path, release: str) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _make_initrd(target: Path, release: str, runner: Run) -> None:
+def _make_initrd(root: Path, target: Path, release: str, runner: Run) -> None:
+    """Have the host make an initrd with its own tool. HostError if it cannot load a module."""
     found = next((tool for tool in INITRD_TOOLS if shutil.which(tool, path=SEARCH)), None)
     if found is None:
         raise HostError(
@@ -147,15 +149,36 @@ def _make_initrd(target: Path, release: str, runner: Run) -> None:
             " brings its initrd"
         )
     part = target.with_name("initrd.part")
-    if found == "mkinitramfs":
-        # Read by a shell and not executed: Debian's SELinux policy moves what is executed there to
-        # a domain (bootloader_t) that may not copy modules.
-        script = str(shutil.which(found, path=SEARCH))
-        output(["/bin/sh", script, "-o", str(part), release], runner)
-    else:
-        output([found, "--force", "--kver", release, str(part)], runner)
+    # Both within Debian's SELinux policy: what is executed as mkinitramfs runs in a domain
+    # (bootloader_t) that may not copy modules, so a shell reads it; and depmod, which it calls,
+    # may write below /lib/modules but not below /var/tmp.
+    work = root / "lib/modules" / f".{release}.initrd"
+    work.mkdir()
+    try:
+        if found == "mkinitramfs":
+            argv = ["env", f"TMPDIR={work}", *_read_by_shell(found), "-o", str(part), release]
+            output(argv, runner)
+            _require_modules(part, runner)
+        else:
+            output([found, "--tmpdir", str(work), "--kver", release, str(part)], runner)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
     part.chmod(0o600)
     part.rename(target)
+
+
+def _read_by_shell(script: str) -> List[str]:
+    return ["/bin/sh", str(shutil.which(script, path=SEARCH))]
+
+
+def _require_modules(initrd: Path, runner: Run) -> None:
+    """mkinitramfs ends well even where depmod within it does not."""
+    listed = output([*_read_by_shell("lsinitramfs"), str(initrd)], runner).split()
+    if not any(path.endswith("/modules.dep") for path in listed):
+        raise HostError(
+            "initrd: mkinitramfs left modules.dep out, so that it could load no module; wanted it"
+            " in (on a host with SELinux, see its denials: ausearch -m avc -ts recent)"
+        )
 
 
 def package_version(package: str, runner: Run) -> Optional[str]:
@@ -169,7 +192,16 @@ def package_version(package: str, runner: Run) -> Optional[str]:
 def install_command(wanted: Wanted, files: Sequence[Path]) -> List[str]:
     """The argv that installs the kernel's package: from ``files`` (``.deb``) or the host's own
     archives."""
-    argv = ["apt-get", "install", "--yes", "--no-install-recommends", "--no-remove"]
+    # Without an initrd in /boot: ours is made afterwards, where only our menu entry finds it.
+    argv = [
+        "env",
+        *PACKAGE_ENVIRONMENT,
+        "apt-get",
+        "install",
+        "--yes",
+        "--no-install-recommends",
+        "--no-remove",
+    ]
     argv += ["--option=Dpkg::Options::=--force-confold"]
     if files:
         return [*argv, *(str(path) for path in files)]
@@ -215,12 +247,11 @@ def packaged(
     remember(added)
     try:
         if not fits:
-            os.environ["DEBIAN_FRONTEND"] = "noninteractive"
             output(install_command(wanted, files), runner)
         release = package_release(package, runner)
         if wanted.release and wanted.release != release:
             raise HostError(f"package {package}: has release {release}; wanted {wanted.release}")
-        _link(root, folder, release)
+        _link(root, folder, release, runner)
     except (OSError, HostError) as error:
         remove(root, added, runner)
         raise HostError(f"kernel {wanted.name}: {error}; nothing of it is left") from None
@@ -228,13 +259,15 @@ def packaged(
     return release
 
 
-def _link(root: Path, folder: Path, release: str) -> None:
-    """The package's files under the names that our menu entry has; hard links cost nothing."""
+def _link(root: Path, folder: Path, release: str, runner: Run) -> None:
+    """The host's files under the names that our menu entry has; hard links cost nothing. An initrd
+    is made where the host has none."""
     folder.mkdir(parents=True)
     for own, name in (("vmlinuz", "vmlinuz"), ("initrd", "initrd.img")):
         source = root / "boot" / f"{name}-{release}"
-        if not source.exists():
-            raise HostError(f"found no {source} after its package was installed")
+        if own == "initrd" and not source.exists():
+            _make_initrd(root, folder / own, release, runner)
+            continue
         try:
             os.link(source, folder / own)
         except OSError:  # /boot is FAT, say
@@ -251,8 +284,7 @@ def remove(root: Path, added: Dict[str, Any], runner: Run = slow) -> None:
         else:
             place.unlink(missing_ok=True)
     if package and package_version(package, runner) is not None:
-        os.environ["DEBIAN_FRONTEND"] = "noninteractive"
-        output(["apt-get", "purge", "--yes", package], runner)
+        output(["env", *PACKAGE_ENVIRONMENT, "apt-get", "purge", "--yes", package], runner)
     parent = root / BOOT_FOLDER
     if parent.is_dir() and not any(parent.iterdir()):
         parent.rmdir()

@@ -31,9 +31,12 @@ class Commands:
 
     def __init__(self, root):
         self.root, self.ran, self.answers, self.watching = root, [], {}, True
+        self.listing = "init\nusr/lib/modules/6.1.0-x/modules.dep\n"
 
     def __call__(self, argv):
         self.ran.append(list(argv))
+        while argv[0] == "env" or "=" in argv[0]:
+            argv = argv[1:]
         name = argv[0]
         if tuple(argv[:2]) in self.answers:
             return self.answers[tuple(argv[:2])]
@@ -48,6 +51,8 @@ class Commands:
         elif argv[:2] == ["/bin/sh", "/usr/sbin/mkinitramfs"]:
             with open(argv[3], "wb") as handle:
                 handle.write(b"initrd")
+        elif argv[:2] == ["/bin/sh", "/usr/sbin/lsinitramfs"]:
+            return 0, self.listing, ""
         elif argv[:2] == ["systemctl", "stop"]:
             self.watching = False
         elif argv[:2] == ["systemctl", "is-active"]:
@@ -248,6 +253,15 @@ def test_an_install_that_fails_leaves_nothing(host, root, built):
     assert tree(root) == before
 
 
+def test_an_initrd_that_could_load_no_module_is_refused(host, root, built):
+    folder, wanted = built
+    before = tree(root)
+    host.slow.listing = "init\n"
+    with pytest.raises(HostError, match=r"mkinitramfs left modules\.dep out"):
+        kernel_boot.install(host, wanted, folder)
+    assert tree(root) == before
+
+
 def test_modules_of_another_place_are_refused(host, built, tmp_path):
     folder, wanted = built
     with tarfile.open(folder / "modules.tar", "a") as tar:
@@ -390,7 +404,8 @@ def archive(host, root):
     name = "linux-image-6.13"
     real = host.run.__call__
 
-    def commands(argv):
+    def commands(words):
+        argv = words[words.index("apt-get") :] if "apt-get" in words else words
         if argv[0] == "dpkg-query":
             there = (root / "boot/vmlinuz-6.13").exists()
             if argv[1] == "--listfiles":
@@ -398,13 +413,11 @@ def archive(host, root):
             return (0, "installed 6.13-1", "") if there else (1, "", "no package")
         if argv[:2] == ["apt-get", "install"]:
             (root / "boot/vmlinuz-6.13").write_bytes(b"kernel")
-            (root / "boot/initrd.img-6.13").write_bytes(b"initrd")
             (root / "boot/grub/grub.cfg").write_text(grub_files.menu("6.13", OWN))
         elif argv[:2] == ["apt-get", "purge"]:
             (root / "boot/vmlinuz-6.13").unlink()
-            (root / "boot/initrd.img-6.13").unlink()
             (root / "boot/grub/grub.cfg").write_text(grub_files.menu(OWN))
-        return real(argv)
+        return real(words)
 
     host.slow = commands
     return kernel_entry.wanted_kernel({"name": "deb", "package": name})
