@@ -173,3 +173,11 @@ def test_a_skipped_finding_has_its_reason_beside_it(path):
             reasoned = re.search(r"#\s*noqa: [A-Z0-9, ]+\s+[#—-]", line)
             above = lines[number - 1].lstrip().startswith("#")
             assert reasoned or above, f"line {number + 1}: {line.strip()}"
+
+
+def test_every_decision_has_a_number_of_its_own_and_bears_it():
+    files = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    numbers = [file.name.partition("-")[0] for file in files]
+    assert numbers == [f"{number:04d}" for number in range(1, len(files) + 1)]
+    for file, number in zip(files, numbers, strict=True):
+        assert file.read_text(encoding="utf-8").startswith(f"# {number} "), file.name
