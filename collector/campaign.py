@@ -223,14 +223,14 @@ def record(
     event: str,
     hosts: Mapping[str, Any],
 ) -> dict[str, str]:
-    """Write what happened. ``event``: begin, applied, measured (of a group), provenance and
-    changed (of the hosts), end.
+    """Write what happened. ``event``: begin, measured (of a group), provenance and changed
+    (of the hosts), end.
 
     ``hosts`` holds, by event: for ``measured`` the keys client and server (what ``bench_measure``
-    and ``bench_peer`` returned), cipso, ipsec and tunnels (what ``cipso``, ``ipsec_evidence`` and
-    ``tunnel`` returned, by host), or in forwarding tests tester and dut (as
-    ``forwarding.group.record`` takes them); for ``applied`` what ``ipsec`` returned on each host;
-    for ``provenance`` and ``changed`` what ``provenance`` returned on each host.
+    and ``bench_peer`` returned), cipso, keyed, ipsec and tunnels (what ``cipso``, ``ipsec`` or
+    ``ike``, ``ipsec_evidence`` and ``tunnel`` returned, by host), or in forwarding tests tester and
+    dut (as ``forwarding.group.record`` takes them); for ``provenance`` and ``changed`` what
+    ``provenance`` returned on each host.
     """
     folder = Path(run_folder)
     if event == "begin":
@@ -242,8 +242,6 @@ def record(
             arm=group["arm"],
             cells=group["cells"],
         )
-    elif event == "applied":
-        _record_applied(folder, group, hosts)
     elif event == "provenance":
         for name, result in hosts.items():
             suffix = f"@{group['boot']['kernel']}" if group else ""
@@ -295,6 +293,7 @@ def _record_measured(
         findings += proof_forwarding.prove(group, hosts["tester"], hosts["dut"])
         return forwarding.record(folder, group, hosts, findings)
     client, server = hosts["client"], hosts["server"]
+    _record_applied(folder, group, hosts.get("keyed", {}))
     _record_setup(folder, group, hosts.get("tunnels", {}))
     identities = {"client": client["identity"], "server": server["identity"]}
     said = {name: proof_kernel.of_identity(found) for name, found in identities.items()}

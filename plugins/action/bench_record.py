@@ -29,7 +29,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "group": {"type": "dict", "required": True},
                 "event": {
                     "type": "str",
-                    "choices": ["begin", "applied", "measured", "provenance", "changed", "end"],
+                    "choices": ["begin", "measured", "provenance", "changed", "end"],
                     "required": True,
                 },
                 "hosts": {"type": "dict", "default": {}},

@@ -255,9 +255,9 @@ def test_how_long_the_sas_took_is_in_the_journal_where_any_were_changed(matrix, 
     group, folder = campaign["groups"][0], campaign["run_folder"]
     done = {"applied": {"operations": 40, "seconds": 1.5}, "state": {"sas_total": 20}}
     unchanged = {"state": {"sas_total": 20}}
-    hosts = {"client": done, "server": unchanged}
-    record(run_folder=folder, group=group, event="applied", hosts=hosts)
-    record(run_folder=folder, group=group, event="applied", hosts={"client": unchanged})
+    for keyed in ({"client": done, "server": unchanged}, {"client": unchanged, "server": {}}):
+        hosts = {**hosts_of(group), "keyed": keyed}
+        record(run_folder=folder, group=group, event="measured", hosts=hosts)
     events = [e for e in load_run(folder).journal if e.event == "applied"]
     assert [e.details for e in events] == [
         {
