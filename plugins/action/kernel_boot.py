@@ -85,7 +85,7 @@ class ActionModule(AskingAction):
                 self._boot_id = str(seen["running"]["boot_id"])
                 for action in actions:
                     self._act(action)
-                seen = {**self._step("read"), "actions": actions, "diff": seen["diff"]}
+                seen = {**self._step("look"), "actions": actions, "diff": seen["diff"]}
                 seen.update(changed=True, booted_after=self._booted)
         except StepError as error:
             return {**result, **error.result}
@@ -172,7 +172,7 @@ class ActionModule(AskingAction):
             )
         self._booted.append(took)
         self._connection.reset()
-        self._boot_id = str(self._step("read")["running"]["boot_id"])
+        self._boot_id = str(self._step("look")["running"]["boot_id"])
 
     def _lost(self, error: AnsibleConnectionFailure) -> str:
         """What to say when a host that came up cannot be talked to any more."""
@@ -203,12 +203,12 @@ class ActionModule(AskingAction):
             )
         else:
             self._go_home()
-            home = self._step("read")["running"]["release"]
+            home = self._step("look")["running"]["release"]
             text = (
                 f"kernel {name} on {self._host} is not what was wanted: {'; '.join(wrong)};"
                 f" the host was rebooted and is back on {home}"
             )
-        seen = self._step("read")
+        seen = self._step("look")
         most = self._arguments.get("reboots_max") or 4
         text += f" ({seen['reboots'].get(name)} of at most {most} reboots for it)"
         raise StepError({**seen, "failed": True, "changed": True, "msg": text})
@@ -216,7 +216,7 @@ class ActionModule(AskingAction):
     def _go_home(self) -> None:
         left = self._step("leave")
         self._reboot(left["order"], "its default entry")
-        seen = self._step("read")
+        seen = self._step("look")
         if seen["running"]["token"] is not None:
             raise StepError(
                 {

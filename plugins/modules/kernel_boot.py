@@ -84,7 +84,7 @@ options:
   step:
     description: Set by the action plugin.
     type: str
-    choices: [read, install, arm, confirm, leave, remove]
+    choices: [read, look, install, arm, confirm, leave, remove]
     default: read
   token:
     description: Set by the action plugin.
@@ -159,7 +159,7 @@ from ansible_collections.crossover.lab.plugins.module_utils.host import (
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError
 
 STATES = ["installed", "booted", "home", "absent"]
-STEPS = ["read", "install", "arm", "confirm", "leave", "remove"]
+STEPS = ["read", "look", "install", "arm", "confirm", "leave", "remove"]
 
 
 def _view(host, now):
@@ -237,6 +237,8 @@ def _apply(module):
         wanted = kernel_entry.Wanted(params["name"], None, None, "")
     if params["step"] == "read":
         module.exit_json(**_read(params, host, now, wanted), **_view(host, now))
+    if params["step"] == "look":
+        module.exit_json(changed=False, actions=[], **_view(host, now))
     done = _step(params, host, now, wanted)
     host.save()
     module.exit_json(changed=True, actions=[], **_view(host, now), **done)
