@@ -1,4 +1,7 @@
-"""Embedded labs for the whole session, named after CROSSOVER_LAB or ``test``."""
+"""Embedded labs, named after CROSSOVER_LAB or ``test``.
+
+The pair of hosts is there for the whole session; the others end with the tests of their file, since
+every guest that runs takes its share of two cores."""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ def lab():
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def dut_lab():
     """The lab of a tester and a device under test, under the name that `crossover run` gives it."""
     with running(f"{os.environ.get('CROSSOVER_LAB', 'test')}-dut", "dut") as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stt_lab():
     """Two hosts whose image has STT, under the name that `crossover run` gives it."""
     name = f"{os.environ.get('CROSSOVER_LAB', 'test')}-stt"
