@@ -149,10 +149,9 @@ def internet_checksum(data: bytes, start: int = 0) -> int:
     """The ones' complement sum of RFC 1071, not yet complemented; ``start`` is a sum before."""
     if len(data) % 2:
         data += b"\0"
-    total: int = start + sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total > 0xFFFF:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total
+    # Folding carries back keeps a number modulo 65,535, except that only zero becomes zero.
+    total = int.from_bytes(data, "big") + start
+    return total and (total % 0xFFFF or 0xFFFF)
 
 
 def pseudo_sum(source: bytes, destination: bytes, protocol: int, length: int) -> int:

@@ -191,6 +191,15 @@ def test_other_traffic_is_left_out():
     assert stt.read_stt([other_port, no_ack, arp, ethernet(ipv4(bytes(8), 17))], "c") == ([], 0)
 
 
+@given(st.binary(max_size=99), st.integers(0, 0xFFFF))
+def test_the_sum_is_that_of_adding_words_and_carries(data, start):
+    total = start
+    for at in range(0, len(data), 2):
+        total += int.from_bytes(data[at : at + 2].ljust(2, b"\0"), "big")
+        total = (total & 0xFFFF) + (total >> 16)
+    assert stt.internet_checksum(data, start) == total
+
+
 @given(st.binary(max_size=400), st.sampled_from([6, 17]))
 def test_a_checksum_left_to_the_receiver_is_finished(payload, protocol):
     head = bytes(20) if protocol == 6 else bytes(8)
