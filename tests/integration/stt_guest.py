@@ -9,6 +9,7 @@ tests. The kernel's own TCP gives the TAP device packets that are not segmented 
 checksums, by virtio-net headers, and takes such packets back.
 """
 
+import errno
 import fcntl
 import ipaddress
 import os
@@ -104,7 +105,11 @@ def endpoint(device, local, remote, key):
                 print("malformed:", error, flush=True)
                 continue
             if whole is not None and whole.header.key == key:
-                os.write(tap, to_tap(whole))
+                try:
+                    os.write(tap, to_tap(whole))
+                except OSError as error:
+                    if error.errno != errno.EIO:  # the device is not up yet
+                        print(f"refused: {whole.header}: {error}", flush=True)
 
 
 def inner_frame(chance, mac):
