@@ -36,7 +36,7 @@ LINKS = yaml.safe_load((ROOT / "molecule" / "tunnel" / "vars.yml").read_text())[
 # What no two devices share, and what only counts or says how long.
 OWN = {
     "ifindex", "address", "permaddr", "link_index", "link_netnsid", "ageing", "group", "stats64",
-    "valid_life_time", "preferred_life_time", "created",
+    "valid_life_time", "preferred_life_time", "created", "pn",
 }  # fmt: skip
 LISTINGS = (
     "ip -d -j address show", "ip -j fou show", "ip -j -6 fou show", "ip -j l2tp show tunnel",
