@@ -15,7 +15,8 @@ import yaml
 from collector.samples import Sample, SampleStatus
 from collector.store import read_samples
 
-pytestmark = pytest.mark.lab
+# Slow: sessions are set up one by one, and each measurement takes its window.
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 LIMIT_S = 900
 MATRIX = {

@@ -19,7 +19,8 @@ from lab_plays import ROOT, Lab
 from collector.packets import read_frames
 from collector.stt import PARTIAL, Header, read_stt, segment_of
 
-pytestmark = pytest.mark.lab
+# Slow: the image with the module is baked and booted beside the usual one.
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 ENDS = {"client": ("198.18.0.1", "198.18.0.2"), "server": ("198.18.0.2", "198.18.0.1")}
 ENDS6 = {

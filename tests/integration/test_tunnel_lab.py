@@ -25,7 +25,8 @@ from collector.runfolder import load_run
 from collector.runner import strategy_environment
 from collector.store import read_samples
 
-pytestmark = pytest.mark.lab
+# Slow: every type of tunnel by hand and by the module, one after the other.
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 900
