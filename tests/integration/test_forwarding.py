@@ -10,7 +10,8 @@ import yaml
 
 from collector.runner import strategy_environment
 
-pytestmark = pytest.mark.lab
+# Slow: a lab of its own is booted, and trials are ended and killed half-way.
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 SLOW_FPS, FRAMES = 200, 300
 # A count with a generous time ends when all are sent, however busy this machine is.
