@@ -23,6 +23,7 @@ from collector import (
 )
 from collector.choice import read_choice
 from collector.errors import InputError, UsageError
+from collector.files import write_json
 from collector.forwarding import group as forwarding
 from collector.forwarding.spec import KIND
 from collector.harvest import read_samples_from_raw
@@ -35,7 +36,7 @@ from collector.netperf_command import Path as NetPath
 from collector.netperf_command import command, sampling
 from collector.placeholders import addresses, resolve
 from collector.plan import Group, groups_of, make_plan
-from collector.record import new_run_folder, record_failure, record_group, write_json
+from collector.record import new_run_folder, record_failure, record_group
 from collector.runfolder import Run, complete, load_run
 from collector.shape import read_json
 
@@ -189,8 +190,7 @@ def describe_group(
     cells = {cell.cell_id: tests[cell.test].settings for cell in plan.cells}
     return {
         "kind": "netperf",
-        "title": f"block {group.block + 1}/{plan.blocks}, {group.configuration}"
-        + (" (A/A)" if group.arm else ""),
+        "title": group.title(plan.blocks),
         "block": group.block,
         "configuration": group.configuration,
         "arm": group.arm,
@@ -298,19 +298,7 @@ def _record_measured(
     identities = {"client": client["identity"], "server": server["identity"]}
     said = {name: proof_kernel.of_identity(found) for name, found in identities.items()}
     findings = proof_kernel.prove(group.get("boot"), said)
-    findings += proof.prove(
-        group["subjects"],
-        proof.Observed(
-            client,
-            server,
-            hosts.get("cipso", {}),
-            hosts.get("ipsec", {}),
-            hosts.get("tunnels", {}),
-        ),
-        group["client_address"],
-        group["server_address"],
-        int(group["mtu"]),
-    )
+    findings += proof.prove_group(group, hosts)
     return record_group(
         folder,
         group["block"],

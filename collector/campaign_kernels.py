@@ -56,7 +56,9 @@ def decide(
     matrix = chosen(over(matrix, kernels), choice)
     names = kernels_of(matrix)
     if kernels == NONE:
-        found = Ready({}, dict.fromkeys(names, Missing("left out (--kernels none)", None)))
+        found = Ready(
+            {}, dict.fromkeys(names, Missing("left out (--kernels none, as in the demo)", None))
+        )
     else:
         found = ready(names, lab_kind, compile_, make)
     matrix = settle(matrix, found.missing)

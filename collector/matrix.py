@@ -136,7 +136,7 @@ def read_matrix(document: Any, where: str) -> Matrix:
         topology=top.choice("topology", TOPOLOGIES),
         baseline=top.text("baseline"),
         subjects=subjects,
-        min_blocks=_within(top, "min_blocks", 1, 10_000, default=6),
+        min_blocks=top.within("min_blocks", 1, 10_000, default=6),
         delta=_fraction(top, "delta"),
         configurations=_configurations(top, subjects),
         tests=tuple(read_test(item) for item in top.shapes("tests")),
@@ -194,8 +194,8 @@ def _form(name: str, item: Shape) -> Form:
         confidence = Confidence(
             level_pct=level,
             width_pct=_positive(inner, "width_pct"),
-            max_iterations=_within(inner, "max_iterations", 3, 30),
-            min_iterations=_within(inner, "min_iterations", 3, 30),
+            max_iterations=inner.within("max_iterations", 3, 30),
+            min_iterations=inner.within("min_iterations", 3, 30),
         )
         inner.done()
         if confidence.min_iterations > confidence.max_iterations:
@@ -209,13 +209,13 @@ def _form(name: str, item: Shape) -> Form:
         raise InputError(item.at("budget_s"), str(budget), "at least 1 second")
     form = Form(
         name=name,
-        duration_s=_within(item, "duration_s", 1, 86_400),
-        blocks=_within(item, "blocks", 1, 10_000),
+        duration_s=item.within("duration_s", 1, 86_400),
+        blocks=item.within("blocks", 1, 10_000),
         budget_s=budget,
         warm_up_s=_positive(item, "warm_up_s", zero=True),
         confidence=confidence,
         only=_only(item),
-        boots=_within(item, "boots", 1, 100, default=BOOTS),
+        boots=item.within("boots", 1, 100, default=BOOTS),
     )
     item.done()
     return form
@@ -247,13 +247,6 @@ def _fraction(item: Shape, key: str) -> float | None:
     value = item.number(key, default=None)
     if value is not None and not 0 < value < 1:
         raise InputError(item.at(key), str(value), "a fraction between 0 and 1")
-    return value
-
-
-def _within(item: Shape, key: str, low: int, high: int, default: int | None = None) -> int:
-    value = item.integer(key) if default is None else item.integer(key, default=default)
-    if not low <= value <= high:
-        raise InputError(item.at(key), str(value), f"{low} to {high}")
     return value
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from collector.errors import InputError
 from collector.kernel_state.cipso_option import label_fits
 from collector.kernel_state.context import LabelError, format_level, parse_level
+from collector.kernel_state.declared import DeclarationError
 from collector.kernel_state.netlabel import Doi
 from collector.kernel_state.netlabel_check import NetlabelState, review
-from collector.kernel_state.netlabel_declared import DeclarationError, declared_state
+from collector.kernel_state.netlabel_declared import declared_state
 from collector.placeholders import EXAMPLE, resolve
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from collector.errors import InputError
-from collector.kernel_state.tunnel_link import DeclarationError
+from collector.kernel_state.declared import DeclarationError
 from collector.placeholders import EXAMPLE, resolve
 from collector.shape import Shape
 from collector.tunnels import OFFLOADS, inner_addresses, links_of

@@ -45,6 +45,11 @@ class Group:
     kernel: str | None = None
     boot: int = 0
 
+    def title(self, blocks: int) -> str:
+        """The group in words, of a run of so many blocks."""
+        twin = " (A/A)" if self.arm else ""
+        return f"block {self.block + 1}/{blocks}, {self.configuration}{twin}"
+
 
 def cell_id(matrix: str, configuration: str, test: str, arm: str, factors: dict[str, str]) -> str:
     """The identity of a cell: 10 hex digits over what it is, not where or when it runs."""

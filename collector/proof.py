@@ -79,6 +79,23 @@ def payload_that_fits(subjects: Mapping[str, Any], mtu: int) -> int:
     return proof_cipso.payload_that_fits(subjects, mtu)
 
 
+def prove_group(group: Mapping[str, Any], hosts: Mapping[str, Any]) -> list[Finding]:
+    """``prove`` for a group as ``campaign.describe_group`` makes it. ``hosts`` has by key what was
+    brought home: client and server, and by host cipso, ipsec and tunnels, where there are any."""
+    seen = Observed(
+        hosts["client"],
+        hosts["server"],
+        *(hosts.get(subject, {}) for subject in ("cipso", "ipsec", "tunnels")),
+    )
+    return prove(
+        group["subjects"],
+        seen,
+        group["client_address"],
+        group["server_address"],
+        int(group["mtu"]),
+    )
+
+
 def prove(
     subjects: Mapping[str, Any], seen: Observed, client: str, server: str, mtu: int = MTU
 ) -> list[Finding]:

@@ -22,8 +22,6 @@ from collector.session_files import window_of, write_sessions
 from collector.session_results import check_sessions
 from collector.sessions.launch import unpack
 
-__all__ = ["new_run_folder", "record_failure", "record_group", "write_json", "write_whole"]
-
 
 def record_group(
     folder: Path,
@@ -65,12 +63,12 @@ def record_group(
                     status = SampleStatus.OK if reason is None else SampleStatus.INVALID
         write_whole(evidence / "probe.pcap", capture)
         write_json(evidence / "proof.json", findings_of.document(found))
-        write_json(
-            raw / RESULT_FILE,
+        close_cell(
+            folder,
+            cell,
+            block,
+            (status, reason),
             {
-                "schema": 1,
-                "status": status.value,
-                "reason": reason,
                 "rc": None if result is None else result["rc"],
                 "timed_out": None if result is None else result["timed_out"],
                 "started_at": None if result is None else result["started_at"],
@@ -78,9 +76,6 @@ def record_group(
                 "hosts": dict(identities),
                 "probe": measured["probe"],
             },
-        )
-        journal.append(
-            folder, "cell", cell_id=cell, block=block, status=status.value, reason=reason
         )
         statuses[cell] = status.value
     return statuses
@@ -127,11 +122,24 @@ def _check(
 def record_failure(folder: Path, block: int, cells: Sequence[str], reason: str) -> None:
     """Record that a group could not be measured at all."""
     for cell in cells:
-        write_json(
-            folder / "raw" / cell / str(block) / RESULT_FILE,
-            {"schema": 1, "status": "failed", "reason": reason, "hosts": {}},
-        )
-        journal.append(folder, "cell", cell_id=cell, block=block, status="failed", reason=reason)
+        close_cell(folder, cell, block, (SampleStatus.FAILED, reason), {"hosts": {}})
+
+
+def close_cell(
+    folder: Path,
+    cell: str,
+    block: int,
+    outcome: tuple[SampleStatus, str | None],
+    details: Mapping[str, Any],
+) -> None:
+    """Write a cell's result file, with ``details`` beside its status and reason, and then its line
+    in the journal: everything else of the cell is on disk before."""
+    status, reason = outcome
+    write_json(
+        folder / "raw" / cell / str(block) / RESULT_FILE,
+        {"schema": 1, "status": status.value, "reason": reason, **details},
+    )
+    journal.append(folder, "cell", cell_id=cell, block=block, status=status.value, reason=reason)
 
 
 def new_run_folder(runs: Path, run_id: str, plan: Mapping[str, Any]) -> Path:

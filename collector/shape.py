@@ -124,6 +124,13 @@ class Shape:
         """A whole number."""
         return self._take(key, (int,), "a whole number", default)
 
+    def within(self, key: str, low: int, high: int, default: Any = _REQUIRED) -> int:
+        """A whole number from ``low`` to ``high``."""
+        value: int = self.integer(key, default=default)
+        if not low <= value <= high:
+            raise InputError(self.at(key), str(value), f"{low} to {high}")
+        return value
+
     @overload
     def number(self, key: str) -> float: ...
     @overload

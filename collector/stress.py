@@ -16,12 +16,12 @@ from typing import Any
 from collector import journal
 from collector.campaign import describe_group, find_matrix
 from collector.errors import InputError, UsageError
+from collector.files import write_json
 from collector.matrix import ConfigurationSpec, Matrix, load_matrix
 from collector.matrix_tests import TestSpec
 from collector.netperf_command import Path as NetPath
 from collector.netperf_command import data_options
 from collector.plan import groups_of, make_plan
-from collector.record import write_json
 from collector.runfolder import Lab, Run, parse_plan
 from collector.shape import Shape, read_json
 

@@ -10,7 +10,7 @@ from typing import Any
 from collector import findings as findings_of
 from collector import proof, stress_log
 from collector.errors import CrossoverError
-from collector.record import write_json, write_whole
+from collector.files import write_json, write_whole
 from collector.stress import ROLES, agent_plan, load_stress, open_stress
 
 
@@ -93,22 +93,9 @@ def record(*, run_folder: str, event: str, hosts: Mapping[str, Any]) -> dict[str
 
 def _record_proof(folder: Path, hosts: Mapping[str, Any]) -> None:
     plan = load_stress(folder)
-    group, client, server = plan.group, hosts["client"], hosts["server"]
-    found = proof.prove(
-        group["subjects"],
-        proof.Observed(
-            client,
-            server,
-            hosts.get("cipso", {}),
-            hosts.get("ipsec", {}),
-            hosts.get("tunnels", {}),
-        ),
-        group["client_address"],
-        group["server_address"],
-        int(group["mtu"]),
-    )
+    found = proof.prove_group(plan.group, hosts)
     evidence = folder / "evidence"
-    for side, result in (("client", client), ("server", server)):
+    for side, result in (("client", hosts["client"]), ("server", hosts["server"])):
         write_whole(evidence / f"{side}.pcap", base64.b64decode(result.get("pcap") or ""))
     write_json(evidence / "proof.json", findings_of.document(found))
     reason = findings_of.first_failure(found)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from collector.errors import InputError
-from collector.kernel_state.tunnel_link import DeclarationError, Link, read_links
+from collector.kernel_state.declared import DeclarationError
+from collector.kernel_state.tunnel_link import Link, read_links
 from collector.kernel_state.tunnel_overhead import explain_mtu, mtu_of
 
 OFFLOADS = ("on", "off")

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from collector import findings as findings_of
-from collector import journal
+from collector.files import write_json
 from collector.findings import Finding
 from collector.forwarding.raw import SEARCH_FILE
 from collector.forwarding.spec import KIND
-from collector.harvest import RESULT_FILE
 from collector.plan import Group
-from collector.record import write_json
+from collector.record import close_cell
 from collector.runfolder import Run
 from collector.samples import SampleStatus
 from collector.shape import Shape, read_json
@@ -36,8 +35,7 @@ def describe(
     settings = {cell.cell_id: tests[cell.test].settings for cell in plan.cells}
     return {
         "kind": KIND,
-        "title": f"block {group.block + 1}/{plan.blocks}, {group.configuration}"
-        + (" (A/A)" if group.arm else ""),
+        "title": group.title(plan.blocks),
         "block": group.block,
         "configuration": group.configuration,
         "arm": group.arm,
@@ -94,21 +92,18 @@ def record(
         evidence = folder / "evidence" / cell / str(block)
         write_json(evidence / "proof.json", findings_of.document(list(findings)))
         write_json(raw / DUT_FILE, {"schema": 1, **hosts["dut"]["after"]})
-        write_json(
-            raw / RESULT_FILE,
+        close_cell(
+            folder,
+            cell,
+            block,
+            (status, reason),
             {
-                "schema": 1,
-                "status": status.value,
-                "reason": reason,
                 "started_at": None if search is None else search["started_at"],
                 "elapsed_s": None if search is None else search["traffic_s"],
                 "hosts": identities,
                 "path": measured["path"],
                 "warm_up": measured["warm_up"],
             },
-        )
-        journal.append(
-            folder, "cell", cell_id=cell, block=block, status=status.value, reason=reason
         )
         statuses[cell] = status.value
     return statuses

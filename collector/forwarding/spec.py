@@ -104,9 +104,9 @@ def read_forwarding(item: Shape) -> ForwardingSpec:
     spec = ForwardingSpec(
         name=item.text("name"),
         forwarding=measure,
-        frame_bytes=_within(item, "frame_bytes", SMALLEST, LARGEST),
+        frame_bytes=item.within("frame_bytes", SMALLEST, LARGEST),
         direction=item.choice("direction", DIRECTIONS),
-        flows=_within(item, "flows", 1, 60_000, default=1),
+        flows=item.within("flows", 1, 60_000, default=1),
         # RFC 9971 searches decide by many short trials, so the form's length is not for them.
         trial_s=_seconds(item, "trial_s", 1.0 if measure == "ndr_pdr" else None),
         goal=_only_for(item, "goal", measure, "ndr_pdr", GOALS),
@@ -156,11 +156,4 @@ def _percent(item: Shape, key: str, default: float) -> float:
     value = item.number(key, default=default)
     if not 0 < value < 100:
         raise InputError(item.at(key), str(value), "per cent, between 0 and 100")
-    return value
-
-
-def _within(item: Shape, key: str, low: int, high: int, default: int | None = None) -> int:
-    value = item.integer(key) if default is None else item.integer(key, default=default)
-    if not low <= value <= high:
-        raise InputError(item.at(key), str(value), f"{low} to {high}")
     return value

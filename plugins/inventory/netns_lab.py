@@ -16,18 +16,7 @@ options:
     description: Marks the file as this plugin's.
     required: true
     choices: [crossover.lab.netns_lab]
-  lab:
-    description: Name of the lab.
-    type: str
-    default: default
-    env:
-      - name: CROSSOVER_LAB
-  topology:
-    description: Name of a topology of the role C(lab_qemu).
-    type: str
-    default: pair
-    env:
-      - name: CROSSOVER_TOPOLOGY
+extends_documentation_fragment: crossover.lab.lab_inventory
 """
 
 EXAMPLES = r"""

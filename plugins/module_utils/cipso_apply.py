@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import guard
-from .cipso_declared import DeclarationError, read_declaration
+from .cipso_declared import read_declaration
 from .cipso_host import (
     CipsoError,
     Host,
@@ -44,6 +44,7 @@ from .cipso_items import (
     state_of,
 )
 from .host import shared
+from .kernel_state.declared import DeclarationError
 from .management import find_ancestry, plain_address, refused_contexts
 from .netlabel_plan import Argv, plan
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Dict, List, Optional, Tuple
 
+from .kernel_state.declared import DeclarationError
 from .kernel_state.netlabel import TAG_LOCAL, Doi, MapEntry, StaticLabel, Unlabelled
-from .kernel_state.netlabel_declared import DeclarationError, parse_pairs
+from .kernel_state.netlabel_declared import parse_pairs
 from .netlabel_plan import NetlabelState
 
 __all__ = [

@@ -10,7 +10,6 @@ from typing import List
 from . import cpu_sampler, labelled
 from .sessions.cpu import Reading, read_samples
 
-PROGRAM = "cpu_sampler.py"
 SAMPLES = "cpu.jsonl"
 START_SECONDS = 15.0
 
@@ -22,9 +21,7 @@ def samples_file() -> str:
 
 def start(period_s: float, lifetime_s: float) -> "subprocess.Popen[bytes]":
     """Start it; returns when the first sample is there. Raises OSError with its own words."""
-    program = os.path.join(labelled.run_dir(), PROGRAM)
-    with open(program, "w", encoding="utf-8") as handle:
-        handle.write(labelled.source_of(cpu_sampler))
+    program = labelled.placed(cpu_sampler)
     path = samples_file()
     if os.path.exists(path):
         os.unlink(path)

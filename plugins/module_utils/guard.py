@@ -53,6 +53,7 @@ from .guard_script import (
 )
 
 __all__ = [
+    "ARGUMENT",
     "ARMED",
     "DISARMED",
     "ROLLED_BACK",
@@ -85,6 +86,14 @@ LEAST_TIMEOUT_S = 3
 MOST_TIMEOUT_S = 3600
 # How long a rollback may take from its timer to its end before another change gives up on it.
 GRACE_S = 30.0
+# The option of a guarded module; plugins/doc_fragments/guard.py documents it.
+ARGUMENT = {
+    "type": "dict",
+    "options": {
+        "timeout": {"type": "int", "default": DEFAULT_TIMEOUT_S},
+        "token": {"type": "str", "no_log": False},
+    },
+}
 _TOKEN = re.compile(r"[0-9a-f]{8,32}")
 
 

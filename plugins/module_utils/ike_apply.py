@@ -19,10 +19,11 @@ from .host import record, shared
 from .host.errors import HostError
 from .ike_daemons import DAEMONS, RECORD, UNIT, Daemon, unit_runs
 from .ipsec_build import make_policies, own_end
-from .ipsec_declared import Connection, DeclarationError, Match, read_connections
+from .ipsec_declared import Connection, Match, read_connections
 from .ipsec_host import IpsecError
 from .ipsec_prepare import check_policies_and_labels, labelled, read_seed
 from .ipsec_view import shown_state_of
+from .kernel_state.declared import DeclarationError
 from .kernel_state.xfrm import State
 from .labelled import under
 from .xfrm_explain import Evidence, Reason, explain

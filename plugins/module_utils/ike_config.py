@@ -13,7 +13,8 @@ from typing import List, Optional, Tuple
 
 from .ipsec_algorithms import SUITES
 from .ipsec_build import SEED_BYTES, material
-from .ipsec_declared import Connection, DeclarationError, Match
+from .ipsec_declared import Connection, Match
+from .kernel_state.declared import DeclarationError
 from .kernel_state.xfrm import Limits
 from .kernel_state.xfrm_text import protocol_number
 

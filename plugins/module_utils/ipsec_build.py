@@ -15,8 +15,10 @@ from dataclasses import replace
 from typing import Iterator, List, Optional, Tuple
 
 from .ipsec_algorithms import SUITES, algorithms
-from .ipsec_declared import PROCESS, Connection, DeclarationError, Match
+from .ipsec_declared import PROCESS, Connection, Match
+from .kernel_state import declared
 from .kernel_state.context import LabelError, format_level, parse_context
+from .kernel_state.declared import DeclarationError
 from .kernel_state.xfrm import (
     Offload,
     Policy,
@@ -42,15 +44,7 @@ _MOST_CATEGORY = 1023
 def own_end(connection: Connection, is_local: Callable[[str], bool]) -> int:
     """0 or 1: which end this host is. Raises :class:`DeclarationError`."""
     local = [is_local(end) for end in connection.ends]
-    if local == [True, False]:
-        return 0
-    if local == [False, True]:
-        return 1
-    found = "both are" if all(local) else "neither is"
-    raise DeclarationError(
-        f"connection {connection.name}.ends: {' and '.join(connection.ends)}, {found} an address "
-        "of this host; wanted exactly one"
-    )
+    return declared.own_end(f"connection {connection.name}", connection.ends, local)
 
 
 def with_label(connection: Connection, process: Optional[str]) -> Connection:

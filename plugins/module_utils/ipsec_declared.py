@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from .ipsec_algorithms import key_sizes
+from .kernel_state.declared import DeclarationError, Faults
 from .kernel_state.xfrm import Limits, Mark
 
 PROCESS = "process"
@@ -29,10 +30,6 @@ LIMITS = (
     "soft_add_s", "hard_add_s", "soft_use_s", "hard_use_s",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
-
-
-class DeclarationError(ValueError):
-    """A declared value that cannot be used; the text names item, key, value and the wanted."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,7 @@ def read_connections(items: Sequence[Mapping[str, Any]]) -> Tuple[Connection, ..
         )
     for index, item in enumerate(items):
         name = item.get("name") or ""
-        faults = _Faults(f"connections[{index}] ({name})")
+        faults = Faults(f"connections[{index}] ({name})")
         connection = _connection(item, index, faults)
         errors += faults.texts
         if connection is not None:
@@ -110,24 +107,6 @@ def read_connections(items: Sequence[Mapping[str, Any]]) -> Tuple[Connection, ..
     if errors:
         raise DeclarationError("; ".join(errors))
     return tuple(found)
-
-
-class _Faults:
-    """Collects errors of one connection."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.texts: List[str] = []
-
-    def add(self, key: str, came: object, wanted: str) -> None:
-        self.texts.append(f"{self.where}.{key}: {came!r}, wanted {wanted}")
-
-    def read(self, key: str, came: Any, reader: Callable[[Any], Any], wanted: str) -> Any:
-        try:
-            return reader(came)
-        except (ValueError, TypeError):
-            self.add(key, came, wanted)
-            return None
 
 
 def _pair(reader: Callable[[str], Any]) -> Callable[[Any], Tuple[Any, Any]]:
@@ -142,7 +121,7 @@ def _pair(reader: Callable[[str], Any]) -> Callable[[Any], Tuple[Any, Any]]:
     return read
 
 
-def _connection(item: Mapping[str, Any], index: int, faults: _Faults) -> Optional[Connection]:
+def _connection(item: Mapping[str, Any], index: int, faults: Faults) -> Optional[Connection]:
     name = str(item.get("name") or "")
     if not _NAME.fullmatch(name):
         faults.add("name", name, "a letter, then letters, digits, '_' or '-', at most 32")
@@ -206,7 +185,7 @@ def _mark(value: Any) -> Optional[Mark]:
     return Mark(value["value"], mask)
 
 
-def _selectors(items: Sequence[Mapping[str, Any]], faults: _Faults) -> Tuple[Match, ...]:
+def _selectors(items: Sequence[Mapping[str, Any]], faults: Faults) -> Tuple[Match, ...]:
     found = []
     for number, item in enumerate(items):
         protocol, port = item.get("protocol") or None, item.get("port")

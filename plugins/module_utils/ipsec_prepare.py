@@ -17,9 +17,10 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import guard, ipsec_host
 from .ipsec_build import SEED_BYTES, make_keys, make_policies, make_states, own_end, with_label
-from .ipsec_declared import Connection, DeclarationError, read_connections
+from .ipsec_declared import Connection, read_connections
 from .ipsec_host import IpsecError, Record
 from .ipsec_view import shown_commands, shown_diff, shown_result
+from .kernel_state.declared import DeclarationError
 from .kernel_state.xfrm import Policy, State, Vault, policy_id, state_id
 from .management import find_ancestry, plain_address, refused_contexts
 from .xfrm_compare import state_changes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import List, Optional
+from typing import Any, List, Optional
 
 RUN_DIR = "/run/crossover"
 SELINUX_FS = "/sys/fs/selinux/enforce"
@@ -32,3 +32,12 @@ def source_of(module: object) -> str:
     if not source:
         raise OSError("the source of the probe was not sent along with the module")
     return str(source)
+
+
+def placed(module: Any) -> str:
+    """The path of an imported module's source, written into the run-time folder to be run as a
+    program of its own."""
+    path = os.path.join(run_dir(), module.__name__.rpartition(".")[2] + ".py")
+    with open(path, "w", encoding="utf-8") as handle:
+        handle.write(source_of(module))
+    return path

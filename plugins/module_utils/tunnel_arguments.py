@@ -50,11 +50,5 @@ ARGUMENTS = {
     # The word key in its name is no reason to hide a boolean.
     "rekey": {"type": "bool", "default": False, "no_log": False},
     "management": {"type": "list", "elements": "str"},
-    "guard": {
-        "type": "dict",
-        "options": {
-            "timeout": {"type": "int", "default": guard.DEFAULT_TIMEOUT_S},
-            "token": {"type": "str", "no_log": False},
-        },
-    },
+    "guard": guard.ARGUMENT,
 }

@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Dict
 
-from .kernel_state.tunnel_link import DeclarationError, Link
+from .kernel_state.declared import DeclarationError
+from .kernel_state.tunnel_link import Link
 
 SEED_BYTES = 32
 _DOMAIN = b"crossover tunnel keys, version 1\0"

@@ -20,8 +20,10 @@ from . import guard, tunnel_host, tunnel_offloads
 from .host.run import run
 from .host.settings import Plan
 from .ipsec_host import is_local
+from .kernel_state import declared
+from .kernel_state.declared import DeclarationError
 from .kernel_state.tunnel_facts import Facts
-from .kernel_state.tunnel_link import DeclarationError, Link, read_links
+from .kernel_state.tunnel_link import Link, read_links
 from .kernel_state.tunnel_overhead import explain_mtu, mtu_of, overhead
 from .management import find_ancestry, plain_address
 from .tunnel_commands import Place, by_hand
@@ -222,15 +224,7 @@ def own_end(link: Link, earlier: Sequence[Place]) -> int:
         for text in place.link.addresses(place.end)
     }
     local = [end in inner or is_local(end) for end in link.ends]
-    if local == [True, False]:
-        return 0
-    if local == [False, True]:
-        return 1
-    found = "both are" if all(local) else "neither is"
-    raise DeclarationError(
-        f"{link.name}.ends: {' and '.join(link.ends)}, {found} an address of this host; wanted "
-        "exactly one"
-    )
+    return declared.own_end(link.name, link.ends, local)
 
 
 def _below(link: Link, end: int, earlier: Sequence[Place]) -> Optional[Place]:

@@ -169,7 +169,6 @@ identity:
 
 import base64
 import json
-import os
 import subprocess
 import tempfile
 from typing import Any, Dict, List, Tuple
@@ -191,9 +190,7 @@ PROBE_SECONDS = 30.0
 
 def _probe(wanted: Dict[str, Any]) -> Tuple[Dict[str, Any], bytes]:
     """Run the probe's client; what it printed, and the captured packets as a file."""
-    program = os.path.join(labelled.run_dir(), "probe.py")
-    with open(program, "w", encoding="utf-8") as handle:
-        handle.write(labelled.source_of(probe))
+    program = labelled.placed(probe)
     argv = ["/usr/bin/python3", "-I", "-S", program, "client", wanted["server"]]
     argv += [str(wanted["port"]), wanted["client"], str(wanted["payload_bytes"])]
     argv += [str(wanted["warm_up"])]

@@ -223,9 +223,7 @@ def _remember(path: str, pid: int) -> None:
 def _start_capture(wanted: Dict[str, Any]) -> None:
     if not wanted["capture_device"]:
         return
-    program = os.path.join(labelled.run_dir(), "capture.py")
-    with open(program, "w", encoding="utf-8") as handle:
-        handle.write(labelled.source_of(capture))
+    program = labelled.placed(capture)
     if os.path.exists(CAPTURE_FILE):
         os.unlink(CAPTURE_FILE)
     argv = ["/usr/bin/python3", "-I", "-S", program, wanted["capture_device"]]
@@ -293,9 +291,7 @@ def _listens(address: str, port: int) -> bool:
 
 def _start(module: AnsibleModule) -> None:
     wanted = module.params
-    program = os.path.join(labelled.run_dir(), "probe.py")
-    with open(program, "w", encoding="utf-8") as handle:
-        handle.write(labelled.source_of(probe))
+    program = labelled.placed(probe)
     if _listens(wanted["address"], wanted["port"]):
         module.fail_json(
             msg=f"port {wanted['port']} of {wanted['address']} is taken by another program;"

@@ -138,17 +138,8 @@ options:
       SSH connection; an empty list switches this protection off.
     type: list
     elements: str
-  guard:
-    description: The guard against lock-out.
-    type: dict
-    suboptions:
-      timeout:
-        description: Seconds after which an unconfirmed change is rolled back (3 to 3600).
-        type: int
-        default: 30
-      token:
-        description: Set by the action plugin.
-        type: str
+extends_documentation_fragment:
+  - crossover.lab.guard
 attributes:
   check_mode:
     support: full
@@ -223,8 +214,10 @@ undone:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.crossover.lab.plugins.module_utils import cipso_apply, guard
-from ansible_collections.crossover.lab.plugins.module_utils.cipso_declared import DeclarationError
 from ansible_collections.crossover.lab.plugins.module_utils.cipso_host import CipsoError, Host
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
+    DeclarationError,
+)
 
 ARGUMENTS = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -284,13 +277,7 @@ ARGUMENTS = {
     },
     "exclusive": {"type": "bool", "default": False},
     "management": {"type": "list", "elements": "str"},
-    "guard": {
-        "type": "dict",
-        "options": {
-            "timeout": {"type": "int", "default": guard.DEFAULT_TIMEOUT_S},
-            "token": {"type": "str", "no_log": False},
-        },
-    },
+    "guard": guard.ARGUMENT,
 }
 
 

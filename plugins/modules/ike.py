@@ -118,8 +118,10 @@ from ansible_collections.crossover.lab.plugins.module_utils import (
     ipsec_last,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_arguments import CONNECTIONS
-from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared import DeclarationError
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_host import IpsecError
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
+    DeclarationError,
+)
 
 ARGUMENTS = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -136,13 +138,7 @@ ARGUMENTS = {
     "rekey": {"type": "bool", "default": False, "no_log": False},
     "wait": {"type": "int", "default": ike_apply.DEFAULT_WAIT_S},
     "management": {"type": "list", "elements": "str"},
-    "guard": {
-        "type": "dict",
-        "options": {
-            "timeout": {"type": "int", "default": guard.DEFAULT_TIMEOUT_S},
-            "token": {"type": "str", "no_log": False},
-        },
-    },
+    "guard": guard.ARGUMENT,
 }
 
 

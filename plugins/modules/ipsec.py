@@ -29,18 +29,8 @@ options:
     description: Whether every connection gets new keys.
     type: bool
     default: false
-  guard:
-    description: The rollback against lock-out; filled in by the action plugin.
-    type: dict
-    suboptions:
-      timeout:
-        description: Seconds within which a new connection must confirm the change.
-        type: int
-        default: 30
-      token:
-        description: Name of the guard.
-        type: str
 extends_documentation_fragment:
+  - crossover.lab.guard
   - crossover.lab.ipsec_connections
 attributes:
   check_mode:
@@ -139,8 +129,10 @@ from ansible_collections.crossover.lab.plugins.module_utils import (
     ipsec_prepare,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_arguments import CONNECTIONS
-from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared import DeclarationError
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_host import IpsecError
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
+    DeclarationError,
+)
 
 ARGUMENTS = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -151,13 +143,7 @@ ARGUMENTS = {
     # The word key in its name is no reason to hide a boolean.
     "rekey": {"type": "bool", "default": False, "no_log": False},
     "management": {"type": "list", "elements": "str"},
-    "guard": {
-        "type": "dict",
-        "options": {
-            "timeout": {"type": "int", "default": guard.DEFAULT_TIMEOUT_S},
-            "token": {"type": "str", "no_log": False},
-        },
-    },
+    "guard": guard.ARGUMENT,
 }
 
 

@@ -69,17 +69,8 @@ options:
       path:
         description: A C(.cil) or C(.pp) file on the host, in place of O(modules[].content).
         type: path
-  guard:
-    description: How the change is guarded. The action plugin fills it in.
-    type: dict
-    suboptions:
-      timeout:
-        description: Seconds in which the new connection must succeed.
-        type: int
-        default: 30
-      token:
-        description: Name of the guard.
-        type: str
+extends_documentation_fragment:
+  - crossover.lab.guard
 attributes:
   check_mode:
     support: full
@@ -268,13 +259,7 @@ def main() -> None:
                     "path": {"type": "path"},
                 },
             },
-            "guard": {
-                "type": "dict",
-                "options": {
-                    "timeout": {"type": "int", "default": 30},
-                    "token": {"type": "str", "no_log": False},
-                },
-            },
+            "guard": guard.ARGUMENT,
         },
         supports_check_mode=True,
     )

@@ -153,17 +153,8 @@ options:
       list switches this protection off.
     type: list
     elements: str
-  guard:
-    description: The rollback against lock-out; filled in by the action plugin.
-    type: dict
-    suboptions:
-      timeout:
-        description: Seconds within which a new connection must confirm the change.
-        type: int
-        default: 30
-      token:
-        description: Name of the guard.
-        type: str
+extends_documentation_fragment:
+  - crossover.lab.guard
 attributes:
   check_mode:
     support: full
@@ -252,7 +243,7 @@ from ansible_collections.crossover.lab.plugins.module_utils import (
     tunnel_prepare,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError
-from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.tunnel_link import (
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
     DeclarationError,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_arguments import ARGUMENTS

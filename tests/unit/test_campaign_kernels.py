@@ -227,7 +227,7 @@ def test_kernels_can_be_left_out():
     matrix, kernels = decide(disable_matrix(), "none", "guests", True)
     assert kernels == {}
     assert skips(matrix)["Disable"] == (
-        "kernel lab-6.12 and lab-6.12-disable: left out (--kernels none)"
+        "kernel lab-6.12 and lab-6.12-disable: left out (--kernels none, as in the demo)"
     )
 
 

@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Dict, Optional
 
+from .declared import DeclarationError
 from .netlabel import Doi, MapEntry, StaticLabel, Unlabelled
 from .netlabel_check import NetlabelState
 
@@ -31,10 +32,6 @@ DEFAULT_MAP = (MapEntry(None, None, None, "unlbl"),)
 # More pairs than NetLabel's largest category table has.
 _MOST_PAIRS = 65536
 _ITEM = re.compile(r"([0-9]+)(?:-([0-9]+)|=([0-9]+))?")
-
-
-class DeclarationError(ValueError):
-    """A declared value that cannot be read; the text names item, key, value and the wanted."""
 
 
 def parse_pairs(text: str, where: str) -> Dict[int, int]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple, Union
 
+from .declared import DeclarationError, Faults
 from .tunnel_overhead import least_mtu
 from .tunnel_types import (
     CARRIED,
@@ -42,10 +43,6 @@ _CHOICES = {
     "protocol": OVS_PROTOCOLS, "df": ("set", "unset", "inherit"),
 }  # fmt: skip
 _FLAGS = ("csum", "udp6_zero_csum", "seq", "encrypt")
-
-
-class DeclarationError(Exception):
-    """What is declared cannot be; the text names each place, what came and what was wanted."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,7 @@ def read_links(items: Any, where: str = "links") -> Tuple[Link, ...]:
     errors: List[str] = []
     found: List[Link] = []
     for index, item in enumerate(items):
-        faults = _Faults(f"{where}[{index}] ({item.get('name')})")
+        faults = Faults(f"{where}[{index}] ({item.get('name')})")
         link = _link(item, faults)
         errors += faults.texts
         if link is not None:
@@ -139,18 +136,7 @@ def read_links(items: Any, where: str = "links") -> Tuple[Link, ...]:
     return tuple(found)
 
 
-class _Faults:
-    """Collects errors of one link."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.texts: List[str] = []
-
-    def add(self, key: str, came: object, wanted: str) -> None:
-        self.texts.append(f"{self.where}.{key}: {came!r}, wanted {wanted}")
-
-
-def _link(item: Mapping[str, Any], faults: _Faults) -> Optional[Link]:
+def _link(item: Mapping[str, Any], faults: Faults) -> Optional[Link]:
     given = {key: value for key, value in item.items() if value is not None}
     name, sort = given.get("name"), given.get("type")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "lo":
@@ -188,7 +174,7 @@ def _link(item: Mapping[str, Any], faults: _Faults) -> Optional[Link]:
     return None if faults.texts else link
 
 
-def _check_keys(given: Mapping[str, Any], sort: str, kind: TunnelType, faults: _Faults) -> None:
+def _check_keys(given: Mapping[str, Any], sort: str, kind: TunnelType, faults: Faults) -> None:
     for key, value in given.items():
         if key in COMMON or key in kind.options:
             continue
@@ -210,7 +196,7 @@ def _default_port(sort: str, kind: TunnelType, made: Mapping[str, Any]) -> Optio
     return kind.port
 
 
-def _value(sort: str, key: str, value: Any, faults: _Faults) -> Any:
+def _value(sort: str, key: str, value: Any, faults: Faults) -> Any:
     if key in _FLAGS:
         if not isinstance(value, bool):
             faults.add(key, value, "true or false")
@@ -233,7 +219,7 @@ def _value(sort: str, key: str, value: Any, faults: _Faults) -> Any:
     return value
 
 
-def _port_range(value: Any, faults: _Faults) -> Optional[Tuple[int, int]]:
+def _port_range(value: Any, faults: Faults) -> Optional[Tuple[int, int]]:
     good = (
         isinstance(value, (list, tuple))
         and len(value) == 2
@@ -246,7 +232,7 @@ def _port_range(value: Any, faults: _Faults) -> Optional[Tuple[int, int]]:
     return value[0], value[1]
 
 
-def _pair(value: Any, key: str, faults: _Faults) -> Optional[Tuple[str, str]]:
+def _pair(value: Any, key: str, faults: Faults) -> Optional[Tuple[str, str]]:
     try:
         if not isinstance(value, (list, tuple)) or len(value) != 2:
             raise ValueError("two")
@@ -259,7 +245,7 @@ def _pair(value: Any, key: str, faults: _Faults) -> Optional[Tuple[str, str]]:
     return str(one), str(other)
 
 
-def _inner(value: Any, key: str, family: int, faults: _Faults) -> Optional[Tuple[str, str]]:
+def _inner(value: Any, key: str, family: int, faults: Faults) -> Optional[Tuple[str, str]]:
     if value is None:
         return None
     try:
@@ -276,7 +262,7 @@ def _inner(value: Any, key: str, family: int, faults: _Faults) -> Optional[Tuple
     return str(one), str(other)
 
 
-def _offloads(value: Any, faults: _Faults) -> Tuple[Tuple[str, bool], ...]:
+def _offloads(value: Any, faults: Faults) -> Tuple[Tuple[str, bool], ...]:
     if value is None:
         return ()
     if not isinstance(value, Mapping) or not all(
@@ -288,7 +274,7 @@ def _offloads(value: Any, faults: _Faults) -> Tuple[Tuple[str, bool], ...]:
     return tuple(value.items())
 
 
-def _check_whole(link: Link, faults: _Faults) -> None:
+def _check_whole(link: Link, faults: Faults) -> None:
     kind = link.kind
     if link.family not in kind.outer:
         wanted = f"IPv{kind.outer[0]} addresses: {link.type} is carried by no other"

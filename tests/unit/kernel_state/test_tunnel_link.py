@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.kernel_state.tunnel_link import DeclarationError, from_dict, read_links
+from collector.kernel_state.declared import DeclarationError
+from collector.kernel_state.tunnel_link import from_dict, read_links
 from collector.kernel_state.tunnel_types import NAMES, TYPES
 from tests.unit.tunnel_factory import ENDS4, ENDS6, INNER4, INNER6, NEEDED, declared, link
 

@@ -14,7 +14,6 @@ from ansible_collections.crossover.lab.plugins.module_utils.cipso_apply import (
     prepare,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.cipso_declared import (
-    DeclarationError,
     parse_pairs,
     read_declaration,
     show_pairs,
@@ -32,6 +31,9 @@ from ansible_collections.crossover.lab.plugins.module_utils.cipso_items import (
     items_of,
     load_record,
     rollback_operations,
+)
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
+    DeclarationError,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.management import Ancestry
 from ansible_collections.crossover.lab.plugins.module_utils.netlabel_plan import (

@@ -16,8 +16,10 @@ from ansible_collections.crossover.lab.plugins.module_utils.ike_config import (
     strongswan_secrets,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared import (
-    DeclarationError,
     read_connections,
+)
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
+    DeclarationError,
 )
 
 ENDS4 = ["198.18.0.1", "198.18.0.2"]

@@ -13,8 +13,10 @@ from ansible_collections.crossover.lab.plugins.module_utils import (
     ipsec_host,
     ipsec_prepare,
 )
-from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared import DeclarationError
 from ansible_collections.crossover.lab.plugins.module_utils.ipsec_host import Finished, IpsecError
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
+    DeclarationError,
+)
 
 from .xfrm_kernel import Kernel, RefusedError
 

@@ -26,8 +26,10 @@ from ansible_collections.crossover.lab.plugins.module_utils.ipsec_declared impor
     FIRST_REQID,
     FIRST_SPI,
     MOST_PAIRS,
-    DeclarationError,
     read_connections,
+)
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
+    DeclarationError,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.xfrm import (
     Vault,

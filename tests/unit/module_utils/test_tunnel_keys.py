@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.tunnel_link import (
+from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
     DeclarationError,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_keys import (
