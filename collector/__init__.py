@@ -1,6 +1,6 @@
 """Crossover's offline half: plans, parsers, statistics, verdicts and reports.
 
-Nothing in this package opens a connection to a measured host, and only ``collector.runner``
+Nothing in this package opens a connection to a measured host, and only ``collector.run.runner``
 imports Ansible (through ansible-runner).
 """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from collector.commands.setup import ensure_controller
 from collector.errors import CrossoverError
-from collector.runner import ROOT, environment
+from collector.run.runner import ROOT, environment
 
 SHELL_SCRIPTS = ("crossover", ".ci/run")
 

@@ -31,8 +31,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Print the table; raises InputError for a path that does not exist or holds no file."""
-    from collector.collect import Row, collect, find, table
     from collector.errors import InputError
+    from collector.results.collect import Row, collect, find, table
 
     tally = collect(find(args.paths, args.name), args.workers)
     if not tally.files:

@@ -6,11 +6,11 @@ import argparse
 import datetime
 from pathlib import Path
 
-from collector.acks import load_acks
-from collector.compare import compare
-from collector.compare_views import junit_text, render
+from collector.compare.acks import load_acks
+from collector.compare.compare import compare
+from collector.compare.sides import load_sides
+from collector.compare.views import junit_text, render
 from collector.errors import CrossoverError, UsageError
-from collector.sides import load_sides
 from collector.tables import FORMATS
 
 _EPILOG = """\
@@ -89,11 +89,11 @@ def _published(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from collector import published
-    from collector.judged import judge
     from collector.report.against_published import compare_published, comparison_text
     from collector.report.words import citation
-    from collector.runfolder import load_run
-    from collector.store import read_samples
+    from collector.runfolder.runfolder import load_run
+    from collector.runfolder.store import read_samples
+    from collector.stats.judged import judge
     from collector.tables import json_text
 
     if len(args.sides) != 1:

@@ -6,15 +6,15 @@ import argparse
 import sys
 import time
 
-from collector.campaign import find_matrix
-from collector.campaign_kernels import decide
 from collector.commands import run as run_command
 from collector.commands.lab import lab_name
 from collector.commands.setup import ensure_controller
 from collector.lab import state
-from collector.matrix import load_matrix
-from collector.matrix_kernels import NONE
-from collector.plan import blocks_within
+from collector.matrix.kernels import NONE
+from collector.matrix.matrix import load_matrix
+from collector.run.campaign import find_matrix
+from collector.run.campaign_kernels import decide
+from collector.run.plan import blocks_within
 
 MATRIX = "netlabel_cipso"
 FORM = "short"
@@ -54,7 +54,7 @@ def _start_lab(variables: dict[str, object], where: str) -> bool:
 
 def run(args: argparse.Namespace) -> int:
     """Set up, start the lab, measure, print the table. An interrupted demo goes on."""
-    from collector.runner import inventory
+    from collector.run.runner import inventory
 
     began = time.monotonic()
     ensure_controller()

@@ -15,7 +15,7 @@ from collector.commands.lab import lab_name
 from collector.commands.setup import missing_programs
 from collector.lab import paths, state
 from collector.lab.errors import LabError
-from collector.lab_kind import GUESTS, NETNS, kind_of
+from collector.run.lab_kind import GUESTS, NETNS, kind_of
 
 LAB_BYTES = 5_000_000_000
 
@@ -85,7 +85,7 @@ def controller_checks() -> Iterator[Check]:
 
 def lab_checks() -> Iterator[Check]:
     """The embedded lab, and each of its nodes from inside."""
-    from collector.runner import inventory
+    from collector.run.runner import inventory
 
     name = lab_name()
     if kind_of(inventory()) == NETNS:
@@ -137,7 +137,7 @@ def netns_checks(name: str) -> Iterator[Check]:
 def _hosts_run() -> bool:
     """Whether there are hosts to ask: a lab that runs, or somebody's own."""
     from collector.commands.lab_netns import find
-    from collector.runner import inventory
+    from collector.run.runner import inventory
 
     kind = kind_of(inventory())
     if kind == GUESTS:
@@ -152,7 +152,7 @@ def _hosts_run() -> bool:
 def ipsec_checks(level: str | None) -> Iterator[Check]:
     """What each measured host knows of IPsec traffic that did not pass since its connections were
     put in force, or of why they were refused; hosts without either are left out."""
-    from collector.runner import run_playbook
+    from collector.run.runner import run_playbook
 
     if not _hosts_run():
         return

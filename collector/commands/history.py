@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from collector.history import load_history
-from collector.history_views import render, write_otava
+from collector.history.history import load_history
+from collector.history.views import render, write_otava
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

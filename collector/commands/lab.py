@@ -8,10 +8,10 @@ import sys
 
 from collector.commands.kernel import build_entry
 from collector.errors import CrossoverError, UsageError
-from collector.kernel_entries import find_entry
 from collector.lab import paths, saved, state
 from collector.lab.errors import LabError
-from collector.lab_kind import NETNS, kind_of
+from collector.run.kernel_entries import find_entry
+from collector.run.lab_kind import NETNS, kind_of
 
 DEFAULT_LAB = "default"
 OWN_KERNEL = "the image's own"
@@ -48,7 +48,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Do it; raises CrossoverError."""
     from collector.commands import lab_netns
-    from collector.runner import inventory
+    from collector.run.runner import inventory
 
     if args.name:
         os.environ["CROSSOVER_LAB"] = args.name
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         return _ssh(name, args.node, args.command)
     if args.verb == "up":
         return _up(args)
-    from collector.runner import must, run_playbook
+    from collector.run.runner import must, run_playbook
 
     wish = "absent" if args.forget else "down"
     must(run_playbook("lab_down", {"lab_qemu_state": wish}), "lab down")
@@ -89,8 +89,8 @@ def _up(args: argparse.Namespace) -> int:
 
 def start_lab(variables: dict[str, str] | None = None) -> state.LabState:
     """Ensure the lab is up; returns its state. Raises CrossoverError."""
-    from collector.progress import say_step
-    from collector.runner import must, run_playbook
+    from collector.run.progress import say_step
+    from collector.run.runner import must, run_playbook
 
     must(run_playbook("lab_up", variables, say_step), "lab up")
     found = state.load(lab_name())

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, name: str) -> int:
             os.environ["CROSSOVER_TOPOLOGY"] = args.topology
         start()
     if args.verb == "down":
-        from collector.runner import must, run_playbook
+        from collector.run.runner import must, run_playbook
 
         must(run_playbook("lab_down"), "lab down")
         print(f"lab {name}: stopped")
@@ -37,8 +37,8 @@ def run(args: argparse.Namespace, name: str) -> int:
 
 def start() -> None:
     """Ensure the lab is up. Raises CrossoverError, with the reason where it cannot be."""
-    from collector.progress import say_step
-    from collector.runner import must, run_playbook
+    from collector.run.progress import say_step
+    from collector.run.runner import must, run_playbook
 
     try:
         instance.require_machine()

@@ -6,18 +6,19 @@ import argparse
 import json
 from typing import Any
 
-from collector import campaign_kernels, journal
-from collector.campaign import find_matrix
-from collector.choice import Choice, read_choice
 from collector.commands.run import add_choice
-from collector.kernel_entries import find_entry
-from collector.kernel_ready import not_built
 from collector.kernels import build
-from collector.matrix import FORMS, Matrix, load_matrix
-from collector.matrix_kernels import kernels_of, settle
-from collector.plan import estimate_block_s, groups_of, make_plan
-from collector.progress import planned_text
-from collector.runfolder import parse_plan
+from collector.matrix.choice import Choice, read_choice
+from collector.matrix.kernels import kernels_of, settle
+from collector.matrix.matrix import FORMS, Matrix, load_matrix
+from collector.run import campaign_kernels
+from collector.run.campaign import find_matrix
+from collector.run.kernel_entries import find_entry
+from collector.run.kernel_ready import not_built
+from collector.run.plan import estimate_block_s, groups_of, make_plan
+from collector.run.progress import planned_text
+from collector.runfolder import journal
+from collector.runfolder.runfolder import parse_plan
 
 # What a plan knows of a kernel.
 PLANNED = ("identity", "release", "version", "config_sha256")

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from collector.errors import UsageError
-from collector.query import Answer, ask, ask_documents
+from collector.history.query import Answer, ask, ask_documents
 from collector.tables import cell_text, csv_table, json_text, text_table
 
 FORMATS = ("text", "csv", "json")

@@ -8,22 +8,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.campaign import find_matrix, finish, give_up_group, unfinished
-from collector.campaign_kernels import chosen, over
-from collector.choice import read_choice
 from collector.commands.kernel import build_entry
 from collector.errors import CrossoverError, UsageError
-from collector.kernel_ready import not_built, ready
 from collector.kernels.artifact import Artifact
 from collector.kernels.entry import Entry
 from collector.lab import state
-from collector.lab_kind import GUESTS, NETNS, for_kernels, for_kind, kind_of
-from collector.matrix import FORMS, Matrix, load_matrix
-from collector.matrix_kernels import NONE, kernels_of, why_skipped
-from collector.matrix_tunnels import types_of
-from collector.plan import check_blocks
-from collector.progress import Progress, duration
-from collector.runfolder import load_run
+from collector.matrix.choice import read_choice
+from collector.matrix.kernels import NONE, kernels_of, why_skipped
+from collector.matrix.matrix import FORMS, Matrix, load_matrix
+from collector.matrix.tunnels import types_of
+from collector.run.campaign import find_matrix, finish, give_up_group, unfinished
+from collector.run.campaign_kernels import chosen, over
+from collector.run.kernel_ready import not_built, ready
+from collector.run.lab_kind import GUESTS, NETNS, for_kernels, for_kind, kind_of
+from collector.run.plan import check_blocks
+from collector.run.progress import Progress, duration
+from collector.runfolder.runfolder import load_run
 
 # Groups that may fail before a run is given up: then the trouble is not one group's.
 MOST_FAILURES = 3
@@ -75,14 +75,14 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
 
 def runs_dir() -> Path:
     """Where run folders are: ``CROSSOVER_RUNS`` or ``runs`` in the project."""
-    from collector.runner import ROOT
+    from collector.run.runner import ROOT
 
     return Path(os.environ.get("CROSSOVER_RUNS") or ROOT / "runs")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure, then print the report; raises CrossoverError."""
-    from collector.runner import inventory
+    from collector.run.runner import inventory
 
     # A bad matrix, one that the lab cannot have, and a choice of nothing are told before anything
     # starts, and kernels are made where it can be watched.
@@ -134,9 +134,9 @@ def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
     An interrupt restores the hosts, keeps what was measured and raises CrossoverError that says
     how to go on. LockedError while another run has the same hosts.
     """
-    from collector.exclusive import only_run_on
-    from collector.lab_choice import choose_lab
-    from collector.runner import inventory
+    from collector.run.exclusive import only_run_on
+    from collector.run.lab_choice import choose_lab
+    from collector.run.runner import inventory
 
     if (Path(inventory()) / "lab.yml").is_file():
         matrix = load_matrix(find_matrix(variables["matrix"]))
@@ -146,7 +146,7 @@ def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
 
 
 def _measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
-    from collector.runner import inventory, must, run_playbook
+    from collector.run.runner import inventory, must, run_playbook
 
     if variables.get("blocks") is not None:
         check_blocks(variables["blocks"])

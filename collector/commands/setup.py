@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 def missing_programs(tests: bool = False, netns: bool = False, kernels: bool = False) -> list[str]:
     """Packages whose program (or file) this machine lacks, by the role's own table; each once."""
-    from collector.runner import ROOT
+    from collector.run.runner import ROOT
 
     table = yaml.safe_load((ROOT / PROGRAMS).read_text(encoding="utf-8"))
     wanted = dict(table["__controller_programs"])
@@ -76,8 +76,8 @@ def ensure_controller(tests: bool = False, netns: bool = False, kernels: bool = 
         interactive = [] if sys.stdin.isatty() else ["-n"]
         if subprocess.run(["sudo", *interactive, "-v"], check=False).returncode:
             raise CrossoverError(f"setup: sudo refused; as root: {command}")
-    from collector.progress import say_step
-    from collector.runner import must, run_playbook
+    from collector.run.progress import say_step
+    from collector.run.runner import must, run_playbook
 
     variables = {
         "controller_tests": tests,

@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from collector import stress_log
-from collector.campaign import find_matrix
 from collector.commands.run import lab_variables, runs_dir
 from collector.errors import CrossoverError, UsageError
-from collector.lab_kind import for_stress, kind_of
-from collector.matrix import load_matrix
-from collector.stress import PLAN_FILE, StressPlan, choose, load_stress, stream_tests
-from collector.stress_verdict import Outcome, StressVerdict, judge
+from collector.matrix.matrix import load_matrix
+from collector.run.campaign import find_matrix
+from collector.run.lab_kind import for_stress, kind_of
+from collector.stress import log
+from collector.stress.plan import PLAN_FILE, StressPlan, choose, load_stress, stream_tests
+from collector.stress.verdict import Outcome, StressVerdict, judge
 
 PLAYBOOK = "stress"
 # The programs end by themselves; the last lines come at the latest this long after.
@@ -61,9 +61,9 @@ def run(args: argparse.Namespace) -> int:
     if args.attach:
         folder = find_run(args.attach)
         load_stress(folder)
-        if stress_log.read_log(folder).stopped:
+        if log.read_log(folder).stopped:
             return show(folder)  # it is over: the hosts may serve another run by now
-        stress_log.append_event(folder, "attached")
+        log.append_event(folder, "attached")
     else:
         folder = _start(args)
     try:
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _put_back() -> None:
     """The run could not be ended as it should be: put back what can be reached."""
-    from collector.runner import run_playbook
+    from collector.run.runner import run_playbook
 
     outcome = run_playbook("restore")
     if outcome.code:
@@ -100,7 +100,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("stress --stop: wanted --attach RUN with it")
     if args.attach:
         return
-    from collector.runner import inventory
+    from collector.run.runner import inventory
 
     matrix = load_matrix(find_matrix(args.matrix))
     for_stress(kind_of(inventory()))
@@ -123,7 +123,7 @@ def find_run(name: str) -> Path:
 
 
 def _start(args: argparse.Namespace) -> Path:
-    from collector.runner import inventory, must, run_playbook
+    from collector.run.runner import inventory, must, run_playbook
 
     matrix = args.matrix
     if matrix.endswith((".yml", ".yaml")):
@@ -151,7 +151,7 @@ def _start(args: argparse.Namespace) -> Path:
 
 def _step(folder: Path, state: str) -> bool:
     """Poll the hosts, or end the run; whether the hosts answered. An interrupt is raised."""
-    from collector.runner import run_playbook
+    from collector.run.runner import run_playbook
 
     variables = {
         "bench_stress_state": state,
@@ -163,7 +163,7 @@ def _step(folder: Path, state: str) -> bool:
         raise KeyboardInterrupt
     if outcome.code:
         reason = outcome.failures[0] if outcome.failures else "the playbook failed"
-        stress_log.append_failed_poll(folder, reason)
+        log.append_failed_poll(folder, reason)
         print(f"\n{reason}", file=sys.stderr)
         return False
     if outcome.results["crossover.lab.stress_record"].get("more"):
@@ -175,14 +175,14 @@ def follow(folder: Path, *, keep_going: bool) -> None:
     """Poll until both programs have ended, the run has failed, or nothing more can come."""
     plan = load_stress(folder)
     pause = max(plan.interval_s, LEAST_POLL_S)
-    timeline = stress_log.read_log(folder)
+    timeline = log.read_log(folder)
     left = plan.duration_s - _ran(timeline) + END_GRACE_S + pause
     deadline = time.monotonic() + max(left, END_GRACE_S)
     line = Line()
     try:
         while time.monotonic() < deadline:
             _step(folder, "polled")
-            timeline = stress_log.read_log(folder)
+            timeline = log.read_log(folder)
             verdict = judge(plan, timeline, final=False)
             line.show(live(plan, timeline, verdict))
             if timeline.ended or (verdict.outcome is Outcome.FAILED and not keep_going):
@@ -196,15 +196,15 @@ def follow(folder: Path, *, keep_going: bool) -> None:
         line.close()
 
 
-def _ran(timeline: stress_log.Timeline) -> float:
+def _ran(timeline: log.Timeline) -> float:
     return max((sample.elapsed_s for sample in timeline.samples["client"]), default=0.0)
 
 
-def live(plan: StressPlan, timeline: stress_log.Timeline, verdict: StressVerdict) -> str:
+def live(plan: StressPlan, timeline: log.Timeline, verdict: StressVerdict) -> str:
     """The line that is shown while a run goes on."""
     parts = [verdict.sentence.rstrip(".")]
     for stream in plan.streams:
-        rates = stress_log.received(timeline.chunks, stream)
+        rates = log.received(timeline.chunks, stream)
         if rates:
             parts.append(f"{stream} {rates[-1][1] / 1e6:.1f}·10^6 bit/s")
     parts.append(f"{len(timeline.chunks)} chunks")
@@ -235,7 +235,7 @@ def show(folder: Path) -> int:
     """Print the report, write the page; returns the exit code of the verdict."""
     from collector.report import stress_page, writing
 
-    plan, timeline = load_stress(folder), stress_log.read_log(folder)
+    plan, timeline = load_stress(folder), log.read_log(folder)
     verdict = judge(plan, timeline, final=True)
     try:
         page = folder / "report.html"

@@ -68,7 +68,7 @@ class Bench:
         self.sent: dict[str, int] = {}
 
     def measure(self, group: Mapping[str, Any]) -> dict[str, Any]:
-        """Measure a group as ``collector.forwarding.group`` describes it.
+        """Measure a group as ``collector.run.forwarding_group`` describes it.
 
         Returns ``path`` (how the path was), ``searches`` (one document a cell) and the totals that
         the proof compares with the device's own counters. Raises what the module raises.

@@ -6,7 +6,7 @@ from collections import defaultdict
 from statistics import median
 
 from collector.report.layout import Table
-from collector.runfolder import Run
+from collector.runfolder.runfolder import Run
 
 # Fewer operations say more of starting a program than of the kernel's tables.
 LEAST = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collector.report.layout import Table
 from collector.report.model import Section
-from collector.runfolder import Run
+from collector.runfolder.runfolder import Run
 
 _HEAD = ("Kernel", "uname -r", "Config", "Boots")
 

@@ -14,7 +14,7 @@ from typing import Any
 from collector.errors import InputError
 from collector.report.model import CommandGroup, Difference, Host, Proof
 from collector.report.setup_commands import SETUP_FILE
-from collector.runfolder import Plan
+from collector.runfolder.runfolder import Plan
 from collector.shape import read_json
 
 # Facts in which two hosts are bound to differ; a difference there says nothing.

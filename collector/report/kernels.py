@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from collector.compare_printed import compare_printed
-from collector.compared import ComparedCell, Comparison
-from collector.neighbours import Neighbours
+from collector.compare.model import ComparedCell, Comparison
+from collector.compare.neighbours import Neighbours
+from collector.compare.printed import compare_printed
 from collector.published import Published
 from collector.report.figures import from_published
 from collector.report.layout import Table

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collector import published, store
-from collector.judged import judge
-from collector.neighbours import compare_neighbours
+from collector import published
+from collector.compare.neighbours import compare_neighbours
 from collector.report import evidence
 from collector.report.against_published import compare_published
 from collector.report.applied import applied_table
@@ -17,8 +16,10 @@ from collector.report.model import Report, Section
 from collector.report.setup_commands import setup_of
 from collector.report.shapes import units_of_matrix
 from collector.report.specification import specification
-from collector.runfolder import Run, load_run
-from collector.samples import Sample
+from collector.runfolder import store
+from collector.runfolder.runfolder import Run, load_run
+from collector.runfolder.samples import Sample
+from collector.stats.judged import judge
 from collector.stats.model import MatrixSummary
 
 

@@ -7,9 +7,9 @@ error, a skipped cell or one without enough data is skipped.
 
 from __future__ import annotations
 
+from collector.junit import Case, Outcome, junit_xml
 from collector.report import words
 from collector.report.figures import cell_remarks, printed_number, quantities_of
-from collector.report.junit import Case, Outcome, junit_xml
 from collector.report.model import Report
 from collector.stats.model import CellSummary
 from collector.verdict import Verdict

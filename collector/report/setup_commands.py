@@ -6,7 +6,7 @@ from pathlib import Path
 
 from collector.errors import InputError
 from collector.report.model import CommandGroup
-from collector.runfolder import Plan
+from collector.runfolder.runfolder import Plan
 from collector.shape import read_json
 
 SETUP_FILE = "setup.json"

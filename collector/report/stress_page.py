@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from collector.progress import duration
 from collector.report.html import moment
 from collector.report.layout import Table, columns, paragraph
 from collector.report.templating import render
 from collector.report.time_plot import Series, time_plot
 from collector.report.words import command_line, lab_sentence
-from collector.stress import ROLES, StressPlan
-from collector.stress_checks import Failure
-from collector.stress_log import Sample, Timeline, received
-from collector.stress_verdict import (
+from collector.run.progress import duration
+from collector.stress.checks import Failure
+from collector.stress.log import Sample, Timeline, received
+from collector.stress.plan import ROLES, StressPlan
+from collector.stress.verdict import (
     Outcome,
     StressVerdict,
     Trend,

@@ -16,7 +16,7 @@ from collector.report.markdown import published_markdown, run_markdown
 from collector.report.model import Report
 from collector.report.run_junit import run_junit
 from collector.report.text import published_text, run_text
-from collector.runfolder import load_run
+from collector.runfolder.runfolder import load_run
 
 RUN_FORMATS: dict[str, Callable[[Report], str]] = {
     "text": run_text,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from collector.samples import Sample
+from collector.runfolder.samples import Sample
 from collector.stats.model import CellSummary
 from collector.verdict import Verdict
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collector.errors import UsageError
-from collector.samples import Sample, SampleStatus
+from collector.runfolder.samples import Sample, SampleStatus
 from collector.stats import paired
 from collector.stats.bimodal import is_bimodal
 from collector.stats.bounded import is_bounded

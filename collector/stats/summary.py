@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from collector.errors import UsageError
-from collector.samples import Sample, SampleStatus
+from collector.runfolder.samples import Sample, SampleStatus
 from collector.stats import paired
 from collector.stats.bounded import without_bounded
 from collector.stats.cells import (

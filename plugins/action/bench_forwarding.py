@@ -25,8 +25,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         """Returns ``forwarding`` (what was measured), and the tester's ``boot_id`` before that."""
         from collector.errors import CrossoverError
         from collector.forwarding.bench import Bench
-        from collector.forwarding.group import Raw, known_capacity, remember_capacity
         from collector.forwarding.path import find_path
+        from collector.run.forwarding_group import Raw, known_capacity, remember_capacity
 
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, wanted = self.validate_argument_spec(

@@ -20,8 +20,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         """See the role bench_run for the arguments."""
-        from collector.campaign import open_campaign
         from collector.errors import CrossoverError
+        from collector.run.campaign import open_campaign
 
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, wanted = self.validate_argument_spec(

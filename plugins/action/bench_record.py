@@ -12,15 +12,15 @@ from ansible_collections.crossover.lab.plugins.plugin_utils import offline  # no
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Runs on the controller alone. Its arguments are those of ``collector.campaign.record``."""
+    """Runs on the controller alone; ``collector.run.campaign.record`` has its arguments."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         """Returns the status of each cell."""
-        from collector import campaign
         from collector.errors import CrossoverError
+        from collector.run import campaign
 
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, wanted = self.validate_argument_spec(

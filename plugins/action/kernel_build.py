@@ -19,7 +19,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         """See the module for the arguments."""
         from collector.errors import CrossoverError
-        from collector.kernel_entries import entry_document
+        from collector.run.kernel_entries import entry_document
 
         result: dict[str, Any] = super().run(tmp, task_vars)
         arguments = dict(self._task.args)

@@ -21,7 +21,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         """Returns what the tasks of the role bench_stress need."""
         from collector.errors import CrossoverError
-        from collector.stress_run import open_run
+        from collector.stress.run import open_run
 
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, wanted = self.validate_argument_spec(

@@ -12,7 +12,7 @@ from ansible_collections.crossover.lab.plugins.plugin_utils import offline  # no
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Runs on the controller alone; its arguments are those of ``collector.stress_run.record``."""
+    """Runs on the controller alone; its arguments are those of ``collector.stress.run.record``."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
@@ -20,7 +20,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         """Fails for a configuration that is not proven."""
         from collector.errors import CrossoverError
-        from collector.stress_run import record
+        from collector.stress.run import record
 
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, wanted = self.validate_argument_spec(

@@ -49,7 +49,7 @@ _value:
 def captured_labels(content: str) -> list[dict[str, Any] | None]:
     """See the documentation. Raises AnsibleFilterError for what is no capture."""
     from collector.errors import InputError
-    from collector.packets import cipso_option, read_pcap
+    from collector.wire.packets import cipso_option, read_pcap
 
     try:
         packets = read_pcap(base64.b64decode(content, validate=True), "capture")

@@ -72,7 +72,7 @@ def captured_spis(content: str) -> list[int | None]:
     Raises AnsibleFilterError for what is no capture.
     """
     from collector.errors import InputError
-    from collector.packets import read_pcap
+    from collector.wire.packets import read_pcap
 
     try:
         packets = read_pcap(base64.b64decode(content, validate=True), "capture")
@@ -88,10 +88,10 @@ def captured_spis(content: str) -> list[int | None]:
 
 def matrix_ike(matrix: str) -> list[str]:
     """The IKE daemons that a matrix uses. Raises AnsibleFilterError for one that is none."""
-    from collector.campaign import find_matrix
     from collector.errors import CrossoverError
-    from collector.matrix import load_matrix
-    from collector.matrix_skips import daemons_of
+    from collector.matrix.matrix import load_matrix
+    from collector.matrix.skips import daemons_of
+    from collector.run.campaign import find_matrix
 
     try:
         return daemons_of(load_matrix(find_matrix(matrix)))

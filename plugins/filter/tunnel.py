@@ -32,7 +32,7 @@ def captured_outer(content: str, ports: Mapping[Any, str] | None = None) -> list
     no capture.
     """
     from collector.errors import InputError
-    from collector.outer_headers import read_outer
+    from collector.wire.outer_headers import read_outer
 
     try:
         named = {int(port): name for port, name in (ports or {}).items()}
@@ -44,10 +44,10 @@ def captured_outer(content: str, ports: Mapping[Any, str] | None = None) -> list
 
 def matrix_tunnels(matrix: str) -> list[str]:
     """The types of tunnel that a matrix uses. Raises AnsibleFilterError for one that is none."""
-    from collector.campaign import find_matrix
     from collector.errors import CrossoverError
-    from collector.matrix import load_matrix
-    from collector.matrix_tunnels import types_of
+    from collector.matrix.matrix import load_matrix
+    from collector.matrix.tunnels import types_of
+    from collector.run.campaign import find_matrix
 
     try:
         return types_of(load_matrix(find_matrix(matrix)))

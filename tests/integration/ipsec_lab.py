@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from collector.runner import strategy_environment as environment
+from collector.run.runner import strategy_environment as environment
 
 CLIENT4, SERVER4 = "198.18.0.1", "198.18.0.2"
 CLIENT6, SERVER6 = "2001:db8:18::1", "2001:db8:18::2"

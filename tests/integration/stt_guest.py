@@ -4,9 +4,9 @@
     stt_guest.py fuzz LOCAL REMOTE KEY COUNT SEED MAC   segments of every wrong kind, then a summary
     stt_guest.py shrink LOCAL REMOTE MTU            an ICMP error about a segment of REMOTE's
 
-Independent of the kernel module: only the codec (collector/stt.py, beside it) is shared with other
-tests. The kernel's own TCP gives the TAP device packets that are not segmented yet and without
-checksums, by virtio-net headers, and takes such packets back.
+Independent of the kernel module: only the codec (collector/wire/stt.py, beside it) is shared with
+other tests. The kernel's own TCP gives the TAP device packets that are not segmented yet and
+without checksums, by virtio-net headers, and takes such packets back.
 """
 
 import errno
@@ -20,7 +20,7 @@ import struct
 import sys
 from dataclasses import replace
 
-from collector import stt
+from collector.wire import stt
 
 TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 0x2, 0x1000, 0x4000

@@ -8,7 +8,7 @@ import time
 import pytest
 import yaml
 
-from collector.runner import strategy_environment
+from collector.run.runner import strategy_environment
 
 # Slow: a lab of its own is booted, and trials are ended and killed half-way.
 pytestmark = [pytest.mark.lab, pytest.mark.slow]

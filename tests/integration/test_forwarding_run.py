@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.runfolder import load_run
-from collector.samples import SampleStatus
-from collector.store import read_samples
+from collector.runfolder.runfolder import load_run
+from collector.runfolder.samples import SampleStatus
+from collector.runfolder.store import read_samples
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 1200

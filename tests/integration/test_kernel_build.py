@@ -8,10 +8,10 @@ import tarfile
 
 import pytest
 
-from collector.kernel_entries import entry_document
 from collector.kernels import build
 from collector.kernels.entry import read_entry
 from collector.kernels.paths import trees_dir
+from collector.run.kernel_entries import entry_document
 
 pytestmark = pytest.mark.slow
 PKTGEN = "net/core/pktgen.c"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.kernel_entries import find_entry
 from collector.kernels import build
 from collector.lab import instance, state
 from collector.lab.wish import from_document
+from collector.run.kernel_entries import find_entry
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 

@@ -53,6 +53,6 @@ def molecule(scenario, environment, limit_s):
 
 def strategy() -> dict[str, str]:
     """The strategy that the command line uses."""
-    from collector.runner import strategy_environment
+    from collector.run.runner import strategy_environment
 
     return strategy_environment()

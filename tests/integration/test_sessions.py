@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from collector.samples import Sample, SampleStatus
-from collector.store import read_samples
+from collector.runfolder.samples import Sample, SampleStatus
+from collector.runfolder.store import read_samples
 
 # Slow: sessions are set up one by one, and each measurement takes its window.
 pytestmark = [pytest.mark.lab, pytest.mark.slow]

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from lab_plays import ROOT, Lab
 
-from collector.packets import read_frames
-from collector.stt import PARTIAL, Header, read_stt, segment_of
+from collector.wire.packets import read_frames
+from collector.wire.stt import PARTIAL, Header, read_stt, segment_of
 
 # Slow: the image with the module is baked and booted beside the usual one.
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -43,11 +43,15 @@ def guests(stt_lab: Lab) -> Iterator[Lab]:
     """The lab with netserver and the codec on its guests; no kernel complaint at its end."""
     files = {
         "stt_guest.py": ROOT / "tests/integration/stt_guest.py",
-        "collector/stt.py": ROOT / "collector/stt.py",
+        "collector/wire/stt.py": ROOT / "collector/wire/stt.py",
         "collector/errors.py": ROOT / "collector/errors.py",
     }
     for host in ENDS:
-        stt_lab.ssh(host, f"mkdir -p {GUEST}/collector; touch {GUEST}/collector/__init__.py")
+        stt_lab.ssh(
+            host,
+            f"mkdir -p {GUEST}/collector/wire;"
+            f" touch {GUEST}/collector/__init__.py {GUEST}/collector/wire/__init__.py",
+        )
         for name, path in files.items():
             subprocess.run(
                 stt_lab.ssh_argv(host, f"cat > {GUEST}/{name}"), input=path.read_bytes(), check=True

@@ -21,9 +21,9 @@ from ansible_collections.crossover.lab.plugins.module_utils.tunnel_commands impo
     remove,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_keys import make_keys
-from collector.runfolder import load_run
-from collector.runner import strategy_environment
-from collector.store import read_samples
+from collector.run.runner import strategy_environment
+from collector.runfolder.runfolder import load_run
+from collector.runfolder.store import read_samples
 
 # Slow: every type of tunnel by hand and by the module, one after the other.
 pytestmark = [pytest.mark.lab, pytest.mark.slow]

@@ -8,9 +8,9 @@ from typing import Any
 
 from matrix_factory import CIPSO
 
-from collector.matrix_labels import labelled_doi
-from collector.placeholders import EXAMPLE, resolve
-from collector.proof_cipso import expected_mss, expected_option
+from collector.matrix.labels import labelled_doi
+from collector.matrix.placeholders import EXAMPLE, resolve
+from collector.proof.cipso import expected_mss, expected_option
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "cell"
 CLIENT, SERVER = "198.18.0.1", "198.18.0.2"

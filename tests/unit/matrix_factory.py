@@ -3,9 +3,9 @@
 import copy
 from typing import Any
 
-from collector.matrix import Matrix, read_matrix
-from collector.plan import make_plan
-from collector.runfolder import Plan, parse_plan
+from collector.matrix.matrix import Matrix, read_matrix
+from collector.run.plan import make_plan
+from collector.runfolder.runfolder import Plan, parse_plan
 
 CIPSO: dict[str, Any] = {
     "dois": [{"number": 16, "type": "trans", "tags": [1], "levels": "0-16", "categories": "0-256"}],

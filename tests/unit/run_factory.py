@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from collector.samples import Sample, SampleStatus
-from collector.store import write_samples
+from collector.runfolder.samples import Sample, SampleStatus
+from collector.runfolder.store import write_samples
 
 CONFIGURATIONS = ("Unlabel", "C_NoCat", "C_FlCat")
 TESTS = (("tcp_rr", "1/s", 12_000.0), ("tcp_stream", "bit/s", 9.4e8))

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from collector.stress import StressPlan, parse_stress
-from collector.stress_log import Timeline, parse_log
+from collector.stress.log import Timeline, parse_log
+from collector.stress.plan import StressPlan, parse_stress
 
 INTERVAL_S = 60.0
 BOOT = {"client": "c0ffee", "server": "5eed"}

@@ -13,9 +13,9 @@ from collector.commands import doctor, setup
 from collector.commands import lab as lab_command
 from collector.commands import run as run_command
 from collector.errors import CrossoverError
-from collector.exclusive import lock_file, only_run_on
 from collector.lab import paths, state
-from collector.runner import inventory
+from collector.run.exclusive import lock_file, only_run_on
+from collector.run.runner import inventory
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -207,7 +207,7 @@ def test_the_doctor_is_content_with_a_machine_that_has_all(monkeypatch, capsys):
 
 
 def outcome(code, *failures, interrupted=False):
-    from collector.runner import Outcome
+    from collector.run.runner import Outcome
 
     return Outcome(code=code, interrupted=interrupted, failures=list(failures))
 
@@ -215,7 +215,8 @@ def outcome(code, *failures, interrupted=False):
 def test_a_run_that_never_came_to_a_plan_tells_why(monkeypatch):
     monkeypatch.setattr(run_command, "lab_variables", lambda inventory: {})
     monkeypatch.setattr(
-        "collector.runner.run_playbook", lambda *a, **k: outcome(2, "client, Reach it: no route")
+        "collector.run.runner.run_playbook",
+        lambda *a, **k: outcome(2, "client, Reach it: no route"),
     )
     with pytest.raises(CrossoverError) as caught:
         run_command.measure({"matrix": "netlabel_cipso"}, resume=False)
@@ -230,7 +231,7 @@ def test_an_interrupted_run_puts_the_hosts_back_and_says_how_to_go_on(monkeypatc
         return outcome(1, interrupted=name == "benchmark")
 
     monkeypatch.setattr(run_command, "lab_variables", lambda inventory: {})
-    monkeypatch.setattr("collector.runner.run_playbook", play)
+    monkeypatch.setattr("collector.run.runner.run_playbook", play)
     with pytest.raises(CrossoverError) as caught:
         run_command.measure({"matrix": "netlabel_cipso"}, resume=True)
     assert names == ["benchmark", "restore"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from collector.matrix_tests import FIT
+from collector.matrix.tests import FIT
 from collector.report.figures import Column, FigureSet
 from collector.report.layout import Table
 

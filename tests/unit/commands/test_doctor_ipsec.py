@@ -76,5 +76,5 @@ def test_a_host_that_never_had_connections_is_left_out(answer):
 def test_nobody_is_asked_while_no_lab_runs(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("CROSSOVER_INVENTORY", raising=False)
-    monkeypatch.setattr("collector.runner.run_playbook", lambda *a, **k: pytest.fail("asked"))
+    monkeypatch.setattr("collector.run.runner.run_playbook", lambda *a, **k: pytest.fail("asked"))
     assert list(ipsec_checks(None)) == []

@@ -9,9 +9,9 @@ import yaml
 
 from collector import cli
 from collector.commands.kernel import Line
-from collector.kernel_entries import entry_document, find_entry, load_entries
 from collector.kernels.entry import Source
 from collector.kernels.paths import user_entries
+from collector.run.kernel_entries import entry_document, find_entry, load_entries
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from collector.commands import lab as lab_command
 from collector.commands import run as run_command
 from collector.errors import UsageError
 from collector.lab import paths, state
-from collector.matrix import load_matrix
-from collector.runner import ROOT
+from collector.matrix.matrix import load_matrix
+from collector.run.runner import ROOT
 
 QEMU = str(ROOT / "inventories" / "qemu")
 

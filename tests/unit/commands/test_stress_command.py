@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import stress_factory as factory
 
-from collector import runner, stress_log
 from collector.cli import main
 from collector.commands import run as run_command
 from collector.commands import stress
+from collector.run import runner
+from collector.stress import log
 
 PLAN_ACTION, RECORD_ACTION = "crossover.lab.stress_plan", "crossover.lab.stress_record"
 
@@ -49,7 +50,7 @@ class Hosts:
             self.failing -= 1
             return runner.Outcome(code=4, failures=["client, Poll: unreachable"])
         lines = self.batches.pop(0) if self.batches else []
-        path = self.folder / stress_log.LOG_FILE
+        path = self.folder / log.LOG_FILE
         with path.open("a") as handle:
             handle.writelines(json.dumps(line) + "\n" for line in lines)
         return runner.Outcome(code=0, results={RECORD_ACTION: {"more": False}})
@@ -128,7 +129,7 @@ def test_an_interrupt_leaves_the_streams_running_and_attach_goes_on(hosts, capsy
 
 def test_a_run_that_is_over_is_only_shown(hosts, capsys) -> None:
     assert main(NEW) == 0
-    stress_log.append_event(hosts.folder, "stopped")  # as the playbook does
+    log.append_event(hosts.folder, "stopped")  # as the playbook does
     first = capsys.readouterr().out
     asked = list(hosts.asked)
     assert main(["stress", "--attach", "stress-x-1"]) == 0

@@ -5,9 +5,9 @@ from forwarding_matrix import DOCUMENT, document, with_test
 
 from collector.errors import InputError
 from collector.forwarding.spec import drain_s
-from collector.matrix import read_matrix
-from collector.plan import estimate_block_s, make_plan
-from collector.runfolder import parse_plan
+from collector.matrix.matrix import read_matrix
+from collector.run.plan import estimate_block_s, make_plan
+from collector.runfolder.runfolder import parse_plan
 
 
 def planned(form="short", tops=None, **changes):

@@ -15,7 +15,7 @@ from module_runner import call
 from ansible_collections.crossover.lab.plugins.module_utils import audit, labelled
 from ansible_collections.crossover.lab.plugins.module_utils.host_identity import booted, identity
 from ansible_collections.crossover.lab.plugins.modules import bench_measure, bench_peer
-from collector.packets import read_pcap
+from collector.wire.packets import read_pcap
 
 TCP, UDP = 6, 17
 pytestmark = [

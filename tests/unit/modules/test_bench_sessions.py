@@ -9,7 +9,7 @@ from bench_fixtures import ADDRESS
 from module_runner import call
 
 from ansible_collections.crossover.lab.plugins.modules import bench_measure, bench_peer
-from collector.cpu_use import host_cpu
+from collector.results.cpu_use import host_cpu
 from collector.sessions.launch import unpack
 from collector.sessions.window import Window, amount, read_interims
 

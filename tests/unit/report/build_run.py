@@ -14,9 +14,9 @@ from typing import Any
 
 from collector.report.loading import build_report
 from collector.report.model import Report
-from collector.runfolder import load_run
-from collector.samples import Sample, SampleStatus
-from collector.store import read_samples, write_samples
+from collector.runfolder.runfolder import load_run
+from collector.runfolder.samples import Sample, SampleStatus
+from collector.runfolder.store import read_samples, write_samples
 
 LABEL = "s0:c0.c239"
 

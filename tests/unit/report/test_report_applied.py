@@ -3,11 +3,11 @@
 import pytest
 from build_run import build_run, netlabel
 
-from collector import journal
 from collector.report.applied import applied_table
 from collector.report.loading import load_report
 from collector.report.writing import render_run
-from collector.runfolder import load_run
+from collector.runfolder import journal
+from collector.runfolder.runfolder import load_run
 
 
 def applied(folder, configuration, *blocks):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from matrix_factory import disable_matrix, planned_over
 
-from collector.matrix_kernels import settle
+from collector.matrix.kernels import settle
 from collector.report.booted import booted_section
-from collector.runfolder import Run
+from collector.runfolder.runfolder import Run
 
 
 def test_each_kernel_is_named_with_what_was_measured_on_it():

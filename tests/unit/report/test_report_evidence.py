@@ -20,7 +20,7 @@ from collector.report.evidence import (
     shared_and_own,
 )
 from collector.report.loading import load_report
-from collector.runfolder import load_run
+from collector.runfolder.runfolder import load_run
 
 
 def test_nested_facts_become_dotted_keys() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.report.junit import Case, Outcome, junit_xml
+from collector.junit import Case, Outcome, junit_xml
 from collector.report.run_junit import run_junit
 
 

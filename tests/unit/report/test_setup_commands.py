@@ -13,7 +13,7 @@ from collector.report.loading import load_report
 from collector.report.setup_commands import setup_of
 from collector.report.text import run_text
 from collector.report.words import command_line, command_lines
-from collector.runfolder import load_run
+from collector.runfolder.runfolder import load_run
 
 LINES = [
     "ip link add name xt0 type vxlan id 42 local 198.18.0.1 remote 198.18.0.2 dstport 4789 ttl 64",

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from collector.report.layout import MOST
 from collector.report.stress_page import html_page, text
 from collector.report.time_plot import Series, thinned, time_plot
-from collector.stress import StressPlan
-from collector.stress_log import Timeline
-from collector.stress_verdict import StressVerdict, judge
+from collector.stress.log import Timeline
+from collector.stress.plan import StressPlan
+from collector.stress.verdict import StressVerdict, judge
 
 POINTS = st.lists(st.tuples(st.floats(0, 1000), st.floats(1e-3, 1e6)), min_size=1, max_size=60).map(
     sorted

@@ -1,0 +1,53 @@
+"""What a matrix with forwarding tests must be beside its fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.errors import InputError
+from collector.forwarding.spec import ForwardingSpec
+
+if TYPE_CHECKING:
+    from collector.matrix.matrix import Matrix
+
+# A search asks one tester trial by trial: it must have both ports.
+FORWARDING_TOPOLOGIES = ("dut",)
+NETPERF_TOPOLOGIES = ("pair", "chain")
+
+
+def check_forwarding(matrix: Matrix) -> None:
+    """Raises InputError for a matrix that mixes netperf and forwarding tests, for a topology that
+    has no device to forward (or none to run netperf on), and for a form whose ``only`` names no
+    factor of the matrix or leaves the baseline out."""
+    forwarding = [isinstance(test, ForwardingSpec) for test in matrix.tests]
+    if any(forwarding) and not all(forwarding):
+        where = f"{matrix.file}: tests[{forwarding.index(not forwarding[0])}]"
+        raise InputError(where, "netperf and forwarding in one matrix", "tests of one kind")
+    wanted = FORWARDING_TOPOLOGIES if any(forwarding) else NETPERF_TOPOLOGIES
+    if matrix.topology not in wanted:
+        what = "forwarding" if any(forwarding) else "netperf"
+        raise InputError(
+            f"{matrix.file}: topology",
+            repr(matrix.topology),
+            f"{' or '.join(wanted)}, for tests with {what}",
+        )
+    _check_forms(matrix)
+
+
+def _check_forms(matrix: Matrix) -> None:
+    cells = [
+        (item, {**item.factors, **test.factors})
+        for item in matrix.configurations
+        for test in matrix.tests
+    ]
+    known = dict.fromkeys(name for _, factors in cells for name in factors)
+    for form in matrix.forms.values():
+        where = f"{matrix.file}: {form.name}.only"
+        for name in form.only:
+            if name not in known:
+                raise InputError(
+                    f"{where}.{name}", "no factor of that name", f"one of {', '.join(known)}"
+                )
+        left = [item.name for item, factors in cells if form.leaves_out(factors) is None]
+        if matrix.baseline not in left:
+            raise InputError(where, "no cell of the baseline", f"some test of {matrix.baseline}")

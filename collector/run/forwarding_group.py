@@ -1,0 +1,145 @@
+"""A forwarding group as the playbooks see it, and what it brings home written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from collector.files import write_json
+from collector.forwarding.raw import SEARCH_FILE
+from collector.forwarding.spec import KIND
+from collector.proof import findings as findings_of
+from collector.proof.findings import Finding
+from collector.run.plan import Group
+from collector.run.record import close_cell
+from collector.runfolder.runfolder import Run
+from collector.runfolder.samples import SampleStatus
+from collector.shape import Shape, read_json
+
+TRIALS_FILE = "trials.jsonl"
+
+CALIBRATION_FILE = "calibration.json"
+DUT_FILE = "dut.json"
+
+
+def describe(
+    run: Run, group: Group, tester: Mapping[str, Any], dut: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A group with everything that the roles need of it; ``tester`` and ``dut`` are {name,
+    links} with the links as the inventory has them."""
+    plan = run.plan
+    declared = next(item for item in plan.configurations if item.name == group.configuration)
+    tests = {test.name: test for test in plan.tests}
+    settings = {cell.cell_id: tests[cell.test].settings for cell in plan.cells}
+    return {
+        "kind": KIND,
+        "title": group.title(plan.blocks),
+        "block": group.block,
+        "configuration": group.configuration,
+        "arm": group.arm,
+        "cells": list(group.cells),
+        "subjects": declared.subjects,
+        "tester": {"name": tester["name"], "links": tester["links"]},
+        "dut": {"name": dut["name"], "links": dut["links"]},
+        "settings": {cell: settings[cell] for cell in group.cells},
+    }
+
+
+class Raw:
+    """The raw record of a group's trials: a line a trial in the folder of each cell, on disk
+    before the next trial begins."""
+
+    def __init__(self, folder: Path, block: int, cells: Sequence[str]) -> None:
+        self._files = {cell: folder / "raw" / cell / str(block) / TRIALS_FILE for cell in cells}
+        for file in self._files.values():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("", encoding="utf-8")  # of an attempt that was cut off
+
+    def keep(self, cells: Sequence[str], line: Mapping[str, Any]) -> None:
+        """Add a trial to the record of these cells."""
+        text = json.dumps(line) + "\n"
+        for cell in cells:
+            with self._files[cell].open("a", encoding="utf-8") as stream:
+                stream.write(text)
+
+
+def record(
+    folder: Path, group: Mapping[str, Any], hosts: Mapping[str, Any], findings: Sequence[Finding]
+) -> dict[str, str]:
+    """Record a measured group; returns each cell's status.
+
+    ``hosts`` holds ``tester`` and ``dut`` as ``proof_forwarding.prove`` takes them.
+    """
+    measured = hosts["tester"]["measured"]["forwarding"]
+    identities = {
+        name: {
+            "kernel": hosts[name]["kernel"]["kernel"]["release"],
+            "boot_id": hosts[name]["kernel"]["boot_id"],
+        }
+        for name in ("dut", "tester")
+    }
+    shared = findings_of.first_failure(list(findings))
+    block = group["block"]
+    statuses = {}
+    for cell in group["cells"]:
+        raw = folder / "raw" / cell / str(block)
+        search = measured["results"].get(cell)
+        status, reason = judge_search(search, shared)
+        if search is not None:
+            write_json(raw / SEARCH_FILE, search)
+        evidence = folder / "evidence" / cell / str(block)
+        write_json(evidence / "proof.json", findings_of.document(list(findings)))
+        write_json(raw / DUT_FILE, {"schema": 1, **hosts["dut"]["after"]})
+        close_cell(
+            folder,
+            cell,
+            block,
+            (status, reason),
+            {
+                "started_at": None if search is None else search["started_at"],
+                "elapsed_s": None if search is None else search["traffic_s"],
+                "hosts": identities,
+                "path": measured["path"],
+                "warm_up": measured["warm_up"],
+            },
+        )
+        statuses[cell] = status.value
+    return statuses
+
+
+def judge_search(
+    search: Mapping[str, Any] | None, unproven: str | None
+) -> tuple[SampleStatus, str | None]:
+    """A cell's status and why it is not ok; ``unproven`` is the failed finding of its group."""
+    if unproven is not None:
+        return SampleStatus.INVALID, unproven
+    if search is None:
+        return SampleStatus.INVALID, "not measured"
+    if search["error"] is not None:
+        status = SampleStatus.INVALID if search["invalid"] else SampleStatus.FAILED
+        return status, search["error"]
+    if search["value"] is None:
+        return SampleStatus.FAILED, "no load is forwarded as the test wants it"
+    return SampleStatus.OK, None
+
+
+def known_capacity(folder: Path, boot_id: str) -> dict[str, float]:
+    """What the generator is known to do in this boot of the tester, by test."""
+    return dict(_capacities(folder).get(boot_id, {}))
+
+
+def remember_capacity(folder: Path, boot_id: str, fps: Mapping[str, float]) -> None:
+    """Keep what the generator can do for the groups that follow in this boot."""
+    known = {**_capacities(folder), boot_id: dict(fps)}
+    write_json(folder / CALIBRATION_FILE, {"schema": 1, "boots": known})
+
+
+def _capacities(folder: Path) -> dict[str, dict[str, float]]:
+    file = folder / CALIBRATION_FILE
+    if not file.is_file():
+        return {}
+    top = Shape(read_json(file), str(file))
+    top.schema(1)
+    return top.anything("boots")

@@ -1,0 +1,78 @@
+"""The state of a device under test against its declaration."""
+
+import pytest
+
+from collector.proof.forwarding import check_state
+
+PORTS = (
+    {"dut_device": "eth1", "ipv4": "198.18.0.1"},
+    {"dut_device": "eth2", "ipv4": "198.19.0.1"},
+)
+
+
+def state(**changes):
+    made = {
+        "devices": {
+            "eth1": {"forwards": True, "neighbours": {"198.18.0.1": "02"}, "irq": {"24": "0"}},
+            "eth2": {"forwards": True, "neighbours": {"198.19.0.1": "02"}, "irq": {"25": "1"}},
+        },
+        "base_chains": [],
+        "iptables": None,
+    }
+    for key, value in changes.items():
+        if key in made:
+            made[key] = value
+        else:
+            made["devices"]["eth2"][key] = value
+    return made
+
+
+def failures(declared, found):
+    return [str(finding) for finding in check_state(declared, PORTS, found) if not finding.ok]
+
+
+@pytest.mark.parametrize(
+    ("declared", "changes"),
+    [
+        ({}, {}),
+        ({"irq": "pinned", "rules": "none"}, {}),
+        ({"irq": "default"}, {"irq": {"25": "0-3"}}),
+        ({"rules": "empty"}, {"base_chains": ["ip crossover forward"]}),
+        ({"rules": "empty", "rules_by": ["iptables"]}, {"iptables": ["filter"]}),
+    ],
+)
+def test_a_device_as_declared(declared, changes):
+    assert failures(declared, state(**changes)) == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "changes", "text"),
+    [
+        ({}, {"forwards": False}, "IPv4 forwarding from eth2: wanted True, found False"),
+        (
+            {},
+            {"neighbours": {}},
+            "neighbour 198.19.0.1 of eth2: wanted permanent, found not permanent",
+        ),
+        (
+            {"irq": "pinned"},
+            {"irq": {"25": "0-3"}},
+            "interrupts of eth2: wanted one CPU each, found 25 on 0-3",
+        ),
+        (
+            {"irq": "pinned"},
+            {"irq": {}},
+            "interrupts of eth2: wanted one CPU each, found 0 interrupts on one each",
+        ),
+        ({"rules": "empty"}, {}, "packet filter by nft: wanted without rules, found none"),
+        (
+            {"rules": "none"},
+            {"base_chains": ["ip x y"]},
+            "packet filter by nft: wanted none, found without rules",
+        ),
+        ({}, {"iptables": ["filter"]}, "packet filter by iptables: wanted none, found without"),
+    ],
+)
+def test_a_device_that_is_not_as_declared(declared, changes, text):
+    (failure,) = failures(declared, state(**changes))
+    assert failure.startswith(text)
