@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
+from collector.duration import duration
 from collector.errors import CrossoverError, UsageError
 from collector.kernels import build
 from collector.kernels.artifact import Artifact
@@ -15,7 +16,6 @@ from collector.kernels.entry import Entry
 from collector.kernels.errors import KernelError
 from collector.run.kernel_entries import add_entry, find_entry, load_entries
 from collector.run.kernel_ready import build_command
-from collector.run.progress import duration
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.commands.kernel import build_entry
+from collector.duration import duration
 from collector.errors import CrossoverError, UsageError
 from collector.kernels.artifact import Artifact
 from collector.kernels.entry import Entry
@@ -22,7 +23,7 @@ from collector.run.campaign_kernels import chosen, over
 from collector.run.kernel_ready import not_built, ready
 from collector.run.lab_kind import GUESTS, NETNS, for_kernels, for_kind, kind_of
 from collector.run.plan import check_blocks
-from collector.run.progress import Progress, duration
+from collector.run.progress import Progress
 from collector.runfolder.runfolder import load_run
 
 # Groups that may fail before a run is given up: then the trouble is not one group's.

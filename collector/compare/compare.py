@@ -1,7 +1,7 @@
 """Comparing two sides cell by cell: what became slower, what faster, what cannot be told.
 
-The rules are in docs/methodology.md. Everything here is pure: sides.py loads, statistics.py
-has the statistics, views.py prints.
+The rules are in docs/methodology.md. Everything here is pure: sides.py loads,
+statistics.py has the statistics, views.py prints.
 """
 
 from __future__ import annotations

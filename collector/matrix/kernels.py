@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from collector.duration import duration
 from collector.errors import UsageError
 from collector.matrix.matrix import ConfigurationSpec, Matrix
-from collector.run.progress import duration
 
 FACTOR = "kernel"
 # The factor that says which configurations over several kernels are the same.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from collector.duration import duration
 from collector.report.html import moment
 from collector.report.layout import Table, columns, paragraph
 from collector.report.templating import render
 from collector.report.time_plot import Series, time_plot
 from collector.report.words import command_line, lab_sentence
-from collector.run.progress import duration
 from collector.stress.checks import Failure
 from collector.stress.log import Sample, Timeline, received
 from collector.stress.plan import ROLES, StressPlan

@@ -70,7 +70,7 @@ def record(
 ) -> dict[str, str]:
     """Record a measured group; returns each cell's status.
 
-    ``hosts`` holds ``tester`` and ``dut`` as ``proof_forwarding.prove`` takes them.
+    ``hosts`` holds ``tester`` and ``dut`` as ``collector.proof.forwarding.prove`` takes them.
     """
     measured = hosts["tester"]["measured"]["forwarding"]
     identities = {

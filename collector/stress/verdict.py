@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from scipy import stats
 
-from collector.run.progress import duration
+from collector.duration import duration
 from collector.stress.checks import Failure, failures, notes, rekeys
 from collector.stress.log import Sample, Timeline, received
 from collector.stress.plan import ROLES, StressPlan

@@ -12,7 +12,7 @@ from ansible_collections.crossover.lab.plugins.plugin_utils import offline  # no
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Runs on the controller alone; ``collector.run.campaign.record`` has its arguments."""
+    """Runs on the controller alone; its arguments: see ``collector.run.campaign.record``."""
 
     TRANSFERS_FILES = False
     _requires_connection = False

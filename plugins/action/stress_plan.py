@@ -13,7 +13,7 @@ from ansible_collections.crossover.lab.plugins.plugin_utils import offline  # no
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Runs on the controller alone. Its arguments are those of ``stress_run.open_run``."""
+    """Runs on the controller alone; its arguments: see ``collector.stress.run.open_run``."""
 
     TRANSFERS_FILES = False
     _requires_connection = False

@@ -8,7 +8,7 @@ from matrix_factory import plan, plan_document
 
 from collector.run import progress
 from collector.run.plan import groups_of
-from collector.run.progress import Progress, duration, planned_text
+from collector.run.progress import Progress, planned_text
 from collector.runfolder import journal
 from collector.runfolder.runfolder import load_run
 
@@ -22,15 +22,6 @@ class Terminal(io.StringIO):
 def folder(tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(plan_document()))
     return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (0.4, "0 s"), (59.4, "59 s"), (59.5, "1 min 00 s"), (185, "3 min 05 s"),
-     (3599.4, "59 min 59 s"), (3600, "1 h 00 min"), (7800, "2 h 10 min"), (90000, "25 h 00 min")],
-)  # fmt: skip
-def test_durations_are_short_words(seconds, text):
-    assert duration(seconds) == text
 
 
 def begin(folder, group):
