@@ -13,20 +13,29 @@ SETUP_FILE = "setup.json"
 
 
 def setup_of(folder: Path, plan: Plan) -> tuple[CommandGroup, ...]:
-    """One group a configuration and host, in the plan's order; none where nothing was recorded.
+    """One group a configuration and host, in the plan's order, or one for all hosts that type the
+    same; none where nothing was recorded.
 
     Raises InputError for a file of another shape.
     """
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
     for cell in plan.cells:
         for file in sorted((folder / "evidence" / cell.cell_id).glob(f"*/{SETUP_FILE}"))[:1]:
-            for host, lines in _hosts(file).items():
-                found.setdefault((cell.configuration, host), lines)
-    return tuple(
-        CommandGroup(title=f"{configuration}, built by hand on the {host}", argvs=lines)
-        for (configuration, host), lines in found.items()
-        if lines
-    )
+            found.setdefault(cell.configuration, _hosts(file))
+    groups = []
+    for configuration, hosts in found.items():
+        by_lines: dict[tuple[str, ...], list[str]] = {}
+        for host, lines in hosts.items():
+            by_lines.setdefault(lines, []).append(host)
+        groups += [
+            CommandGroup(
+                title=f"{configuration}, built by hand on the {' and the '.join(names)}",
+                argvs=lines,
+            )
+            for lines, names in by_lines.items()
+            if lines
+        ]
+    return tuple(groups)
 
 
 def _hosts(file: Path) -> dict[str, tuple[str, ...]]:

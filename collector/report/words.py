@@ -248,10 +248,13 @@ def command_line(argv: Iterable[str] | str) -> str:
 
 
 def command_lines(argv: Iterable[str] | str) -> str:
-    """The same over several lines of a mail's width, joined by backslashes: still ready to copy."""
+    """The same over several lines of a mail's width, joined by backslashes: still ready to copy.
+    What has several lines for a shell already, or is a comment, stays as it is."""
+    if isinstance(argv, str) and ("\n" in argv or argv.startswith("#")):
+        return argv
     lines: list[str] = []
     current = ""
-    for word in argv.split() if isinstance(argv, str) else map(shlex.quote, argv):
+    for word in _words(argv) if isinstance(argv, str) else map(shlex.quote, argv):
         longer = f"{current} {word}" if current else word
         # two of indent before, a blank and a backslash behind
         if current and len(longer) > WIDTH - 4:
@@ -260,6 +263,23 @@ def command_lines(argv: Iterable[str] | str) -> str:
         else:
             current = longer
     return " \\\n".join(f"  {line}" for line in [*lines, current])
+
+
+def _words(line: str) -> list[str]:
+    """A line for a shell cut at blanks, but not within quotes or a substitution."""
+    words, word, quote, depth = [], "", "", 0
+    for before, char in zip(" " + line, line, strict=False):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"" and before != "\\":
+            quote = char
+        depth += (char == "(") - (char == ")" and depth > 0) if not quote else 0
+        if char == " " and not quote and not depth:
+            words.append(word)
+            word = ""
+        else:
+            word += char
+    return [one for one in [*words, word] if one]
 
 
 def files_sentence(report: Report) -> str:

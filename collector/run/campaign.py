@@ -283,6 +283,7 @@ def _record_changes(folder: Path, hosts: Mapping[str, Any]) -> None:
 def _record_measured(
     folder: Path, group: Mapping[str, Any], hosts: Mapping[str, Any]
 ) -> dict[str, str]:
+    _record_setup(folder, group, hosts)
     if group.get("kind") == KIND:
         # The tester keeps its own kernel.
         said = {"device under test": proof_kernel.of_provenance(hosts["dut"]["kernel"])}
@@ -291,7 +292,6 @@ def _record_measured(
         return forwarding.record(folder, group, hosts, findings)
     client, server = hosts["client"], hosts["server"]
     _record_applied(folder, group, hosts.get("keyed", {}))
-    _record_setup(folder, group, hosts.get("tunnels", {}))
     identities = {"client": client["identity"], "server": server["identity"]}
     said = {name: proof_kernel.of_identity(found) for name, found in identities.items()}
     findings = proof_kernel.prove(group.get("boot"), said)
@@ -309,12 +309,20 @@ def _record_measured(
     )
 
 
-def _record_setup(
-    folder: Path, group: Mapping[str, Any], applied: Mapping[str, Mapping[str, Any]]
-) -> None:
-    """Keep the commands that build the configuration by hand, where a role told them."""
-    hosts = {name: result["commands"] for name, result in applied.items() if "commands" in result}
+# What takes part in a configuration, in the order in which the role bench_run applies it.
+_APPLIED = ("cipso", "keyed", "tunnels", "forwarding")
+
+
+def _record_setup(folder: Path, group: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+    """Keep the commands that build the configuration by hand, where modules told them."""
+    hosts: dict[str, list[str]] = {}
+    for part in _APPLIED:
+        for name, result in results.get(part, {}).items():
+            hosts.setdefault(name, []).extend(result.get("by_hand", ()))
     if any(hosts.values()):
+        if group.get("label") is not None:
+            for lines in hosts.values():
+                lines.append(f"# netserver and netperf run under: runcon -l {group['label']}")
         for cell in group["cells"]:
             path = folder / "evidence" / cell / str(group["block"]) / "setup.json"
             write_json(path, {"schema": 1, "hosts": hosts})

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import guard
+from .cipso_commands import by_hand
 from .cipso_declared import read_declaration
 from .cipso_host import (
     CipsoError,
@@ -64,7 +65,7 @@ class UndoneError(Exception):
 @dataclass(frozen=True)
 class Change:
     """What is there, what shall be, and the commands between. ``unlabelled``: it is managed.
-    ``netlabel``: the kernel has it."""
+    ``netlabel``: the kernel has it. ``by_hand``: what builds the declared on a host as it boots."""
 
     present: Items
     target: Items
@@ -76,6 +77,7 @@ class Change:
     warnings: Tuple[str, ...]
     unlabelled: bool
     calipso: bool
+    by_hand: Tuple[str, ...] = ()
     netlabel: bool = True
 
     def result(self) -> Dict[str, Any]:
@@ -83,6 +85,7 @@ class Change:
         return {
             "changed": bool(self.commands or self.sysctls),
             "commands": [list(argv) for argv in self.commands],
+            "by_hand": list(self.by_hand),
             "sysctls_written": self.sysctls,
             "state": shown(self.target),
             "netlabel": self.netlabel,
@@ -122,7 +125,8 @@ def prepare(parameters: Mapping[str, Any], host: Host) -> Change:
             " nothing declared"
         )
     present = read_items(unlabelled, calipso, host)
-    resolved = resolve(present, record, items_of(canonical(declared), sysctls), exclusive)
+    wanted = items_of(canonical(declared), sysctls)
+    resolved = resolve(present, record, wanted, exclusive)
     warnings = list(waited)
     if present_wanted:
         management, contexts = _management(parameters.get("management"))
@@ -147,6 +151,7 @@ def prepare(parameters: Mapping[str, Any], host: Host) -> Change:
         warnings=tuple(warnings),
         unlabelled=unlabelled,
         calipso=calipso,
+        by_hand=tuple(by_hand(wanted)),
         netlabel=netlabel,
     )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import forwarding_host as host
+from .forwarding_commands import by_hand
 from .forwarding_declared import declare, missing
 from .host import kmod, quiet, record, settings
 from .host.errors import HostError
@@ -28,6 +29,11 @@ class Prepared:
     declared: Dict[str, str]
     recorded: Dict[str, str]
     plan: Plan
+
+    def by_hand(self) -> List[str]:
+        """The commands that make of the host, as it was before, what is declared."""
+        changed = {change.key for change in self.plan.changes}
+        return by_hand(self.declared, changed | set(self.plan.record))
 
 
 def prepare(params: Mapping[str, Any], path: Path, run: Run) -> Prepared:

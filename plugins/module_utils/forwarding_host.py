@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from . import forwarding_rules
+from .forwarding_commands import own_step
 from .forwarding_declared import ABSENT, DOWN, PRESENT, UP, Found, devices_of, management_device
 from .host import ethtool, irq, quiet, sysctl
 from .host.errors import HostError, NotInstalledError
@@ -165,22 +166,5 @@ def _apply(change: Change, run: Run) -> None:
     kind, *words = change.key.split()
     if kind == "rules":
         forwarding_rules.change(words[0], change.after, run)
-    elif kind in ("up", "mtu"):
-        value = [change.after] if kind == "up" else ["mtu", change.after]
-        output(["ip", "link", "set", "dev", words[0], *value], run)
-    elif kind == "address":
-        # Checking that nobody else has it takes a second, in which it cannot be used.
-        extra = ["nodad"] if ":" in words[1] and change.after == PRESENT else []
-        verb = "replace" if change.after == PRESENT else "delete"
-        output(["ip", "address", verb, words[1], "dev", words[0], *extra], run)
-    elif kind == "neighbour":
-        place = [words[1], "dev", words[0]]
-        if change.after == ABSENT:
-            output(["ip", "neighbour", "delete", *place], run)
-        else:
-            told = ["lladdr", change.after, "nud", "permanent"]
-            output(["ip", "neighbour", "replace", *place, *told], run)
-    elif change.after == ABSENT:
-        output(["ip", "route", "delete", words[0]], run)
     else:
-        output(["ip", "route", "replace", words[0], *change.after.split()], run)
+        output(own_step(change.key, change.after).argv, run)

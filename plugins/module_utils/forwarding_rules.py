@@ -128,14 +128,21 @@ def change(kind: str, wanted: str, run: Run) -> None:
 
     iptables' table goes with its kernel module, which is a setting of its own.
     """
-    if kind == IPTABLES:
+    argv = command_of(kind, wanted)
+    if kind == IPTABLES and argv is not None:
         command = legacy_command()
-        if wanted == EMPTY:
-            if command is None:
-                raise HostError("rules: wanted those of iptables, and iptables-legacy is not here")
-            output([command, "--table", "filter", "--list-rules"], run)
-        return
+        if command is None:
+            raise HostError("rules: wanted those of iptables, and iptables-legacy is not here")
+        argv = (command, *argv[1:])
+    if argv is not None:
+        output(argv, run)
+
+
+def command_of(kind: str, wanted: str) -> Optional[Tuple[str, ...]]:
+    """The command that makes empty rules or removes them; None where none is needed."""
+    if kind == IPTABLES:
+        # The table is made when somebody looks at it.
+        return ("iptables-legacy", "--table", "filter", "--list-rules") if wanted == EMPTY else None
     if wanted == EMPTY:
-        output(["nft", "-j", json.dumps(ruleset())], run)
-    else:
-        output(["nft", "delete", "table", "inet", TABLE], run)
+        return ("nft", "-j", json.dumps(ruleset()))
+    return ("nft", "delete", "table", "inet", TABLE)

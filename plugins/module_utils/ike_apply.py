@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import audit, guard, ike_config, ipsec_host
+from . import audit, guard, ike_commands, ike_config, ipsec_host
 from .host import record, shared
 from .host.errors import HostError
 from .ike_daemons import DAEMONS, RECORD, UNIT, Daemon, unit_runs
@@ -30,8 +30,6 @@ from .xfrm_explain import Evidence, Reason, explain
 from .xfrm_plan import IpsecState
 
 DEFAULT_WAIT_S = 60
-# Packets that make the kernel ask for labelled SAs go to the discard port.
-_TRIGGER_PORT = 9
 _TRIGGER = """
 import socket, sys
 kind = socket.SOCK_STREAM if sys.argv[4] == "tcp" else socket.SOCK_DGRAM
@@ -60,11 +58,13 @@ class NotUpError(Exception):
 
 @dataclass(frozen=True)
 class Change:
-    """What is declared and what runs. ``ends``: this host's end of each connection."""
+    """What is declared and what runs. ``ends``: this host's end of each connection; ``level``:
+    that of the measured processes."""
 
     connections: Tuple[Connection, ...]
     ends: Tuple[int, ...]
     context: Optional[str]
+    level: Optional[str]
     keying: str
     config: str
     known: Optional[Dict[str, Any]]
@@ -89,6 +89,7 @@ class Change:
                 {"name": item.name, "generation": self.generation, "label": item.label}
                 for item in self.connections
             ],
+            "by_hand": ike_commands.by_hand(self.keying, self.connections, self.ends, self.level),
             "guard": None,
         }
 
@@ -107,7 +108,7 @@ def prepare(parameters: Mapping[str, Any]) -> Change:
     ends = tuple(own_end(item, ipsec_host.is_local) for item in connections)
     if not connections:
         return Change(
-            (), (), None, keying, "", known, "", False, known is not None or unit_runs(),
+            (), (), None, None, keying, "", known, "", False, known is not None or unit_runs(),
             tuple(waited),
         )  # fmt: skip
     reason = shared.refusal(f"keying {keying} (an IKE daemon's files)")
@@ -129,17 +130,13 @@ def prepare(parameters: Mapping[str, Any]) -> Change:
     check_policies_and_labels(
         IpsecState((), tuple(policies)), connections, parameters.get("management")
     )
-    daemon = DAEMONS[keying]()
-    if keying == "libreswan":
-        config = ike_config.libreswan(connections, str(daemon.folder))
-    else:
-        config = ike_config.strongswan(connections, ends)
-    daemon.preflight()
+    config = ike_config.configuration(keying, connections, ends)
+    DAEMONS[keying]().preflight()
     same = known is not None and known["config"] == config and known["keying"] == keying
     keep = same and unit_runs() and not parameters["rekey"]
     generation = known["generation"] if keep and known else parameters.get("generation")
     return Change(
-        connections, ends, context, keying, config, known,
+        connections, ends, context, parameters.get("level"), keying, config, known,
         generation or random.token_hex(8), not keep, False, tuple(waited),
     )  # fmt: skip
 
@@ -182,9 +179,9 @@ def carry_out(change: Change, parameters: Mapping[str, Any]) -> Dict[str, Any]:
             )
             if armed:
                 guard.check(armed)
-            daemon.start(change.config, maker(change.connections, seed))
+            daemon.start(change.config, maker(change.connections, ike_config.keys_of(seed)))
         if wait_s:
-            _await_sas(change, daemon, wait_s, parameters.get("level"))
+            _await_sas(change, daemon, wait_s)
         if armed:
             guard.finish(armed)
     except (IpsecError, guard.FiredError, OSError) as error:
@@ -225,14 +222,10 @@ def _remove(change: Change) -> None:
 # --- waiting ----------------------------------------------------------------------------------
 
 
-def _await_sas(change: Change, daemon: Daemon, wait_s: int, level: Optional[str]) -> None:
+def _await_sas(change: Change, daemon: Daemon, wait_s: int) -> None:
     """Until every connection has SAs both ways; labelled ones are asked for with a packet."""
     limit = time.monotonic() + wait_s
-    starters = [
-        child.name
-        for child in ike_config.children(change.connections)
-        if child.connection.label is None and change.ends[_index(change, child.connection)] == 0
-    ]
+    starters = ike_config.starters(change.connections, change.ends)
     said = ""
     pause = 0.3
     asked = False
@@ -242,7 +235,7 @@ def _await_sas(change: Change, daemon: Daemon, wait_s: int, level: Optional[str]
             return
         if starters and not asked:
             said, asked = daemon.initiate(starters), True
-        _trigger(change, lacking, level)
+        _trigger(change, lacking)
         refused = _final_refusal(daemon)
         if refused or time.monotonic() > limit:
             names = ", ".join(sorted({item.name for item, _ in lacking}))
@@ -287,9 +280,7 @@ def _serves(state: State, item: Connection, match: Match, way: Tuple[str, str]) 
     )
 
 
-def _trigger(
-    change: Change, lacking: Sequence[Tuple[Connection, Match]], level: Optional[str]
-) -> None:
+def _trigger(change: Change, lacking: Sequence[Tuple[Connection, Match]]) -> None:
     """Send a packet under the label of the measured processes; the kernel asks for its SA.
 
     Only the first end does: libreswan does not sort out two ends that ask at the same time, and
@@ -300,9 +291,9 @@ def _trigger(
         if item.label is None or end != 0:
             continue
         argv = ["/usr/bin/python3", "-I", "-S", "-c", _TRIGGER, item.ends[end], item.ends[1 - end]]
-        argv += [str(match.port or _TRIGGER_PORT), match.protocol or "udp"]
+        argv += [str(match.port or ike_commands.TRIGGER_PORT), match.protocol or "udp"]
         subprocess.run(
-            under(level, argv), stdin=subprocess.DEVNULL, capture_output=True, check=False,
+            under(change.level, argv), stdin=subprocess.DEVNULL, capture_output=True, check=False,
             timeout=30,
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ libreswan: ipsec.conf(5), ipsec.secrets(5) of 5.2. strongSwan: swanctl.conf(5) o
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import List, Optional, Tuple
 
@@ -19,11 +19,16 @@ from .kernel_state.xfrm import Limits
 from .kernel_state.xfrm_text import protocol_number
 
 PREFIX = "crossover-"
+# Where a daemon's files are, in memory. SELinux's policy gives IKE daemons of either kind one
+# folder, /run/pluto.
+FOLDERS = {"libreswan": "/run/pluto/crossover", "strongswan": "/run/pluto/crossover-strongswan"}
 # An IKE daemon's defaults where nothing is declared.
 DEFAULT_LIFETIME_S = 28800
 # RFC 4861.
 ICMPV6, NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT = 58, 135, 136
 _KEY_PURPOSE = "ike psk "
+# The pre-shared key of a connection as it stands in a daemon's file.
+KeyOf = Callable[[Connection], str]
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,24 @@ def children(connections: Sequence[Connection]) -> Tuple[Child, ...]:
             suffix = f"-{number + 1}" if len(item.selectors) > 1 else ""
             found.append(Child(f"{PREFIX}{item.name}{suffix}", item, match))
     return tuple(found)
+
+
+def starters(connections: Sequence[Connection], ends: Sequence[int]) -> List[str]:
+    """What this host's daemon is to ask the peer for: one end asks, and for unlabelled SAs only,
+    as labelled ones come when a packet needs them."""
+    own = dict(zip((item.name for item in connections), ends))  # noqa: B905 - Python 3.9
+    return [
+        child.name
+        for child in children(connections)
+        if child.connection.label is None and own[child.connection.name] == 0
+    ]
+
+
+def configuration(keying: str, connections: Sequence[Connection], ends: Sequence[int]) -> str:
+    """The daemon's file on the host that is end ``ends[n]`` of each connection; no secret."""
+    if keying == "libreswan":
+        return libreswan(connections, FOLDERS[keying])
+    return strongswan(connections, ends)
 
 
 def check(connections: Sequence[Connection], keying: str) -> None:
@@ -81,10 +104,19 @@ def check(connections: Sequence[Connection], keying: str) -> None:
         raise DeclarationError("; ".join(errors))
 
 
+def purpose(connection: Connection) -> str:
+    """What tells the pre-shared key of two ends from other keys of one seed."""
+    return _KEY_PURPOSE + " ".join(sorted(connection.ends))
+
+
 def shared_key(seed: bytes, connection: Connection) -> str:
     """The pre-shared key of two ends, base64. Secret. The same for every connection of theirs."""
-    name = _KEY_PURPOSE + " ".join(sorted(connection.ends))
-    return base64.b64encode(material(seed, name, SEED_BYTES)).decode()
+    return base64.b64encode(material(seed, purpose(connection), SEED_BYTES)).decode()
+
+
+def keys_of(seed: bytes) -> KeyOf:
+    """The pre-shared keys that one seed gives. Secret."""
+    return lambda connection: f"0s{shared_key(seed, connection)}"
 
 
 def _lifetimes(connection: Connection) -> Tuple[int, int]:
@@ -156,11 +188,9 @@ def _libreswan_conn(child: Child) -> List[str]:
     return ["", f"conn {child.name}", *(f"\t{key}={value}" for key, value in values)]
 
 
-def libreswan_secrets(connections: Sequence[Connection], seed: bytes) -> str:
-    """``ipsec.secrets``. Secret."""
-    lines = {
-        f'{item.ends[0]} {item.ends[1]} : PSK "0s{shared_key(seed, item)}"' for item in connections
-    }
+def libreswan_secrets(connections: Sequence[Connection], key_of: KeyOf) -> str:
+    """``ipsec.secrets``. Secret where the keys are."""
+    lines = {f'{item.ends[0]} {item.ends[1]} : PSK "{key_of(item)}"' for item in connections}
     return "\n".join(sorted(lines)) + "\n"
 
 
@@ -242,8 +272,8 @@ def _strongswan_neighbours(item: Connection, end: int) -> List[str]:
     return lines
 
 
-def strongswan_secrets(connections: Sequence[Connection], seed: bytes) -> str:
-    """The ``secrets`` section of ``swanctl.conf``. Secret."""
+def strongswan_secrets(connections: Sequence[Connection], key_of: KeyOf) -> str:
+    """The ``secrets`` section of ``swanctl.conf``. Secret where the keys are."""
     lines = ["secrets {"]
     seen = set()
     for item in connections:
@@ -255,7 +285,7 @@ def strongswan_secrets(connections: Sequence[Connection], seed: bytes) -> str:
             f"  ike-{PREFIX}{item.name} {{",
             f"    id-1 = {item.ends[0]}",
             f"    id-2 = {item.ends[1]}",
-            f"    secret = 0s{shared_key(seed, item)}",
+            f"    secret = {key_of(item)}",
             "  }",
         ]
     return "\n".join([*lines, "}"]) + "\n"

@@ -15,22 +15,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple, Type
 
+from . import ike_commands
 from .host import process, shared
 from .host.errors import HostError
 from .host.run import run
+from .ike_commands import STOP_LIMIT_S, UNIT
+from .ike_config import FOLDERS
 from .ipsec_host import IpsecError
 from .kernel_state.errors import redact
 from .labelled import selinux_active
 
 START_LIMIT_S = 120.0
-STOP_LIMIT_S = 60.0
 # Lines of a daemon's log that say what went wrong, for people.
 _TELLING = re.compile(
     r"error|fail|reject|refus|unacceptable|no_proposal|no acceptable|denied|timeout|unable|cannot",
     re.I,
 )
-# The unit and the files are named by these, whichever daemon it is.
-UNIT = "crossover-ike.service"
 # Which daemon runs, with which configuration.
 RECORD = Path("/run/crossover/ike.json")
 
@@ -135,17 +135,8 @@ class Daemon:
             if code:
                 raise IpsecError(f"{self.name}: restorecon {self.folder.parent}: {said.strip()}")
 
-    def _run_unit(self, argv: Sequence[str], properties: Sequence[str] = ()) -> None:
-        code, said = _output(
-            [
-                *("systemd-run", "--quiet", "--collect", f"--unit={UNIT}"),
-                *("--description=Crossover IKE daemon", "--property=Type=notify"),
-                *("--property=NotifyAccess=all", f"--property=TimeoutStopSec={STOP_LIMIT_S:.0f}"),
-                *(f"--property={item}" for item in properties),
-                *argv,
-            ],
-            START_LIMIT_S,
-        )
+    def _run_unit(self, argv: Sequence[str]) -> None:
+        code, said = _output(argv, START_LIMIT_S)
         if code:
             lines = self.complaints() or said.strip().splitlines()[-1:]
             raise IpsecError(f"{self.name}: did not start: {'; '.join(lines)}")
@@ -166,24 +157,20 @@ class Libreswan(Daemon):
     packages = "the package libreswan"
     programs = ("/usr/libexec/ipsec/pluto", "/usr/libexec/ipsec/whack", "/usr/sbin/ipsec")
     processes = ("pluto",)
-    folder = Path("/run/pluto/crossover")
+    folder = Path(FOLDERS["libreswan"])
 
     def start(self, config: str, secrets: str) -> None:
         """Start pluto and wait until its addconn has loaded connections and secrets."""
         wanted = config.count("\nconn ")
         self._make_folder()
         (self.folder / "nss").mkdir(mode=0o700, exist_ok=True)
-        path = self.folder / "ipsec.conf"
-        write_private(path, config)
+        write_private(self.folder / "ipsec.conf", config)
         write_private(self.folder / "secrets", secrets)
         try:
-            code, said = _output(["ipsec", "initnss", "--nssdir", str(self.folder / "nss")])
+            code, said = _output(ike_commands.INITNSS)
             if code:
                 raise IpsecError(f"libreswan: ipsec initnss: {said.strip()}")
-            self._run_unit(
-                ["/usr/libexec/ipsec/pluto", "--config", str(path), "--nofork"],
-                ("ExecStop=/usr/libexec/ipsec/whack --shutdown",),
-            )
+            self._run_unit(ike_commands.PLUTO)
             self._await(lambda: self._loaded(wanted), f"{wanted} connections were not loaded")
         finally:
             # pluto holds the key in memory from here on.
@@ -199,8 +186,7 @@ class Libreswan(Daemon):
         """``whack --initiate`` without waiting; libreswan goes on trying by itself."""
         said = []
         for name in names:
-            argv = ["/usr/libexec/ipsec/whack", "--initiate", "--asynchronous", "--name", name]
-            said.append(_output(argv)[1])
+            said.append(_output(ike_commands.initiate("libreswan", name))[1])
         return "".join(said)
 
     def log(self) -> List[str]:
@@ -213,8 +199,7 @@ class Libreswan(Daemon):
 
 
 class Strongswan(Daemon):
-    """charon-systemd with swanctl, unlabelled. SELinux's policy gives IKE daemons of either kind
-    the folder /run/pluto alone."""
+    """charon-systemd with swanctl, unlabelled."""
 
     name = "strongSwan"
     packages = (
@@ -223,44 +208,17 @@ class Strongswan(Daemon):
     )
     programs = ("/usr/sbin/charon-systemd", "/usr/sbin/swanctl")
     processes = ("charon-systemd",)
-    folder = Path("/run/pluto/crossover-strongswan")
-
-    def _socket(self) -> str:
-        return f"unix://{self.folder}/vici"
+    folder = Path(FOLDERS["strongswan"])
 
     def start(self, config: str, secrets: str) -> None:
         """Start charon with its own configuration and load connections and secrets."""
         self._make_folder()
-        settings = self.folder / "strongswan.conf"
-        write_private(
-            settings,
-            "charon-systemd {\n"
-            "  load_modular = yes\n"
-            "  plugins {\n"
-            "    include /etc/strongswan.d/charon/*.conf\n"
-            f"    vici {{\n      socket = {self._socket()}\n    }}\n"
-            "  }\n"
-            f"  filelog {{\n    crossover {{\n      path = {self.folder}/log\n      default = 1\n"
-            "      flush_line = yes\n    }\n  }\n"
-            "}\n",
-        )
+        write_private(self.folder / "strongswan.conf", ike_commands.CHARON_SETTINGS)
         path = self.folder / "swanctl.conf"
         write_private(path, config + secrets)
         try:
-            self._run_unit(
-                ["/usr/sbin/charon-systemd"], (f"Environment=STRONGSWAN_CONF={settings}",)
-            )
-            code, said = _output(
-                [
-                    "swanctl",
-                    "--load-all",
-                    "--file",
-                    str(path),
-                    "--uri",
-                    self._socket(),
-                    "--noprompt",
-                ]
-            )
+            self._run_unit(ike_commands.CHARON)
+            code, said = _output(ike_commands.LOAD)
             if code:
                 raise IpsecError(f"strongSwan: swanctl --load-all: {said.strip()}")
         finally:
@@ -270,8 +228,7 @@ class Strongswan(Daemon):
         """``swanctl --initiate``; the daemon goes on trying by itself."""
         said = []
         for name in names:
-            argv = ["swanctl", "--initiate", "--child", name, "--timeout", "-1"]
-            said.append(_output([*argv, "--uri", self._socket()])[1])
+            said.append(_output(ike_commands.initiate("strongswan", name))[1])
         return "".join(said)
 
     def log(self) -> List[str]:

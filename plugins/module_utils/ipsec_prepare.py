@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import guard, ipsec_host
 from .ipsec_build import SEED_BYTES, make_keys, make_policies, make_states, own_end, with_label
+from .ipsec_commands import by_hand
 from .ipsec_declared import Connection, read_connections
 from .ipsec_host import IpsecError, Record
 from .ipsec_view import shown_commands, shown_diff, shown_result
@@ -29,7 +30,8 @@ from .xfrm_plan import IpsecState, Management, Owned, XfrmPlan, plan, validate
 
 @dataclass(frozen=True)
 class Change:
-    """What is there, what shall be, the plan between, and the record before and after."""
+    """What is there, what shall be, the plan between, and the record before and after. ``ends``:
+    this host's end of each connection."""
 
     present: IpsecState
     declared: IpsecState
@@ -38,6 +40,7 @@ class Change:
     before: Record
     after: Record
     connections: Tuple[Connection, ...]
+    ends: Tuple[int, ...]
     context: Optional[str]
     rekeyed: Tuple[str, ...]
     warnings: Tuple[str, ...]
@@ -56,6 +59,7 @@ class Change:
         return {
             "changed": bool(self.steps.operations),
             **shown_commands(self.steps),
+            "by_hand": by_hand(self.connections, self.ends),
             **shown_result(self.declared, self.connections, self.after.connections),
             "context": self.context,
             "rekeyed": list(self.rekeyed),
@@ -75,7 +79,7 @@ def prepare(parameters: Mapping[str, Any]) -> Change:
     owned = before.owned()
     wanted = parameters["connections"] if parameters["state"] == "present" else []
     connections, context = labelled(read_connections(wanted), parameters.get("level"))
-    ends = [own_end(item, ipsec_host.is_local) for item in connections]
+    ends = tuple(own_end(item, ipsec_host.is_local) for item in connections)
     states = [
         make_states(item, end)
         for item, end in zip(connections, ends)  # noqa: B905 - Python 3.9
@@ -103,7 +107,8 @@ def prepare(parameters: Mapping[str, Any]) -> Change:
     return Change(
         present=present, declared=declared, owned=owned,
         steps=plan(present, declared, owned), before=before, after=after,
-        connections=connections, context=context, rekeyed=tuple(stale), warnings=tuple(waited),
+        connections=connections, ends=ends, context=context, rekeyed=tuple(stale),
+        warnings=tuple(waited),
     )  # fmt: skip
 
 

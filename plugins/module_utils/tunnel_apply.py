@@ -14,9 +14,9 @@ from .host.record import SCHEMA
 from .host.run import run
 from .host.settings import undo as undo_settings
 from .kernel_state.tunnel_facts import Facts, differences
-from .tunnel_commands import Step
+from .shell_step import Step, fill
+from .tunnel_commands import by_hand
 from .tunnel_host import Record, TunnelError
-from .tunnel_keys import fill
 from .tunnel_plan import wanted_facts
 from .tunnel_prepare import Change
 
@@ -40,7 +40,7 @@ def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
     if not result["changed"]:
         if change.before != change.after:
             tunnel_host.write_record(change.after)
-        return {**result, **_read_back(change)}
+        return {**result, **_read_back(change), "by_hand": _by_hand(change, change.before.offloads)}
     armed = _arm(change, request) if change.managed else None
     steps = change.steps.steps()
     done = 0
@@ -71,6 +71,7 @@ def carry_out(change: Change, request: Mapping[str, Any]) -> Dict[str, Any]:
     return {
         **result,
         **back,
+        "by_hand": _by_hand(change, tuple(both.items())),
         "refused": refused,
         "guard": armed.as_result() if armed else None,
     }
@@ -91,6 +92,14 @@ def _read_back(change: Change) -> Dict[str, Any]:
         "state": tunnel_host.read_present(change.places, devices),
         "offloads": {name: tunnel_offloads.look(name, run) for name in names},
     }
+
+
+def _by_hand(change: Change, original: Sequence[Tuple[str, str]]) -> List[str]:
+    """The commands that build the links, and then those that switch offloads as they now are."""
+    features = {name: tunnel_offloads.read(name, run) for name in change.devices}
+    declared = change.declared_offloads({name: had for name, had in features.items() if had})
+    switched = tunnel_offloads.by_hand(features, declared, dict(original))
+    return [*by_hand(change.places), *switched]
 
 
 def _check(change: Change, state: Mapping[str, Facts]) -> None:

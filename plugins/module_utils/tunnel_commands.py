@@ -1,37 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The commands that make, change and take back a tunnel link on one host. Pure.
 
-Keys stand in them as placeholders, see tunnel_keys.
+Keys stand in them as placeholders, see shell_step.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import List, Optional, Tuple
 
 from .kernel_state.tunnel_facts import fou_protocol, kind_of, sci_of
 from .kernel_state.tunnel_link import Link
-from .tunnel_keys import placeholder
+from .shell_step import Step, with_secret
+from .tunnel_keys import key_lines, placeholder
 
 Argv = Tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Step:
-    """A command. ``stdin`` is what it reads; ``undo`` takes back what it did."""
-
-    argv: Argv
-    stdin: Optional[str] = None
-    undo: Tuple["Step", ...] = ()
-
-    def shell(self) -> str:
-        """The command as one types it. A placeholder is left for the shell to fill in."""
-        line = " ".join(word if word.startswith("$KEY_") else shlex.quote(word)
-                        for word in self.argv)  # fmt: skip
-        return line if self.stdin is None else f"printf '%s\\n' \"{self.stdin}\" | {line}"
 
 
 @dataclass(frozen=True)
@@ -277,4 +262,8 @@ def _ovs(place: Place) -> List[Step]:
 
 def by_hand(places: Sequence[Place]) -> List[str]:
     """The shell commands that build links on a host that has none, in order."""
-    return [step.shell() for place in places for step in create(place)]
+    lines: List[str] = []
+    for place in places:
+        lines += key_lines(place.link, place.end)
+        lines += [step.shell() for step in create(place)]
+    return with_secret(lines)

@@ -25,8 +25,8 @@ from .kernel_state.tunnel_facts import (
     read_wireguard,
 )
 from .kernel_state.tunnel_link import Link, from_dict
-from .tunnel_commands import Place, Step, port_of
-from .tunnel_keys import fill, hide
+from .shell_step import Step, fill, hide
+from .tunnel_commands import Place, port_of
 
 # In memory like the devices, so that a reboot forgets both together.
 RECORD = Path("/run/crossover/tunnel.json")

@@ -1,32 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The keys of a run's WireGuard and MACsec links, made of one seed on both hosts. Pure.
 
-A step of a plan names a key by its placeholder (``$KEY_T0_PRIVATE``); only what is handed to a
-program's standard input ever has the key itself.
+A step of a plan names a key by its placeholder (``$KEY_T0_PRIVATE``), see shell_step.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import re
-from collections.abc import Mapping
-from typing import Dict
+from typing import Dict, List
 
+from . import shell_step
 from .kernel_state.declared import DeclarationError
 from .kernel_state.tunnel_link import Link
+from .shell_step import Expanded, hexadecimal, key_line
 
 SEED_BYTES = 32
 _DOMAIN = b"crossover tunnel keys, version 1\0"
 _PRIME = 2**255 - 19
 _A24 = 121665
 _BASE = 9
-_PLACEHOLDER = re.compile(r"\$KEY_[A-Z0-9_]+")
 
 
-def placeholder(link: Link, what: str) -> str:
+def placeholder(link: Link, what: str) -> Expanded:
     """How commands name a key of a link."""
-    return f"$KEY_{re.sub('[^A-Z0-9]', '_', link.name.upper())}_{what}"
+    return shell_step.placeholder(link.name, what)
 
 
 def material(seed: bytes, name: str, what: str, length: int) -> bytes:
@@ -72,7 +70,7 @@ def make_keys(link: Link, end: int, seed: bytes) -> Dict[str, str]:
             for what, value in values.items()
         }
     if link.type == "macsec":
-        length = int(link.cipher.rsplit("-", 1)[1]) // 8
+        length = _macsec_bytes(link)
         return {
             placeholder(link, what): material(seed, link.name, f"from {sender}", length).hex()
             for what, sender in (("TX", end), ("RX", 1 - end))
@@ -80,13 +78,24 @@ def make_keys(link: Link, end: int, seed: bytes) -> Dict[str, str]:
     return {}
 
 
-def fill(text: str, keys: Mapping[str, str]) -> str:
-    """The text with keys in the place of their placeholders. Raises KeyError for an unknown one."""
-    return _PLACEHOLDER.sub(lambda match: keys[match.group()], text)
+def key_lines(link: Link, end: int) -> List[str]:
+    """The lines of a shell that make a link's keys by hand on the host that is ``end``."""
+    if link.type == "wireguard":
+        # Any 32 bytes are a private key: the kernel sets the bits that X25519 wants.
+        private = "head -c 32 | base64"
+        own, other = (f"{link.name} end {one}" for one in (end, 1 - end))
+        return [
+            key_line(placeholder(link, "PRIVATE"), own, private),
+            key_line(placeholder(link, "PEER"), other, f"{private} | wg pubkey"),
+        ]
+    if link.type == "macsec":
+        digits = hexadecimal(_macsec_bytes(link))
+        return [
+            key_line(placeholder(link, what), f"{link.name} from {sender}", digits)
+            for what, sender in (("TX", end), ("RX", 1 - end))
+        ]
+    return []
 
 
-def hide(text: str, keys: Mapping[str, str]) -> str:
-    """The text of a program with placeholders in the place of keys."""
-    for name, key in keys.items():
-        text = text.replace(key, name)
-    return text
+def _macsec_bytes(link: Link) -> int:
+    return int(link.cipher.rsplit("-", 1)[1]) // 8

@@ -11,6 +11,7 @@ from .host.errors import NotInstalledError
 from .host.ethtool import Feature
 from .host.run import Run
 from .host.settings import Change, Plan, plan
+from .shell_step import Step
 
 UNCHANGED, ON, OFF = "unchanged", "on", "off"
 # In an order in which each can be switched on: segmentation needs checksums and scatter-gather.
@@ -95,6 +96,29 @@ def apply(steps: Sequence[Change], run: Run) -> List[str]:
         for name, now in ethtool.change("offload", device, values, run):
             refused.append(f"{name} of {device} wanted {values[name]}, is {now}")
     return refused
+
+
+def by_hand(
+    features: Mapping[str, Features],
+    declared: Mapping[str, Mapping[str, str]],
+    original: Mapping[str, str],
+) -> List[str]:
+    """The shell commands that switch declared features, as the devices took them, by device;
+    ``original`` has by key ``DEVICE FEATURE`` what was there before, where that is known."""
+    lines = []
+    for device, values in declared.items():
+        found = features.get(device, {})
+        words = [
+            word
+            for name, value in values.items()
+            if name in found and (ON if found[name].on else OFF) == value
+            if original.get(f"{device} {name}") != value
+            for word in (name, value)
+        ]
+        if words:
+            argv = ("ethtool", ethtool.OPTIONS["offload"][1], device, *words)
+            lines.append(Step(argv).shell())
+    return lines
 
 
 def shown(features: Features) -> Dict[str, str]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from .kernel_state.tunnel_facts import Facts, differences, expected
-from .tunnel_commands import Place, Step, add_address, create, remove
+from .shell_step import Step
+from .tunnel_commands import Place, add_address, create, remove
 
 # What can be changed while the device stays.
 CHANGEABLE = ("mtu", "addresses", "up")

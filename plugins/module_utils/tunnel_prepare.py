@@ -102,7 +102,7 @@ class Change:
         ]
         return {
             "changed": bool(self.steps.actions) or bool(offloads.changes),
-            "commands": by_hand(self.places),
+            "by_hand": by_hand(self.places),
             "actions": [
                 {"verb": one.verb, "name": one.name, "why": list(one.why)}
                 for one in self.steps.actions

@@ -15,7 +15,8 @@ from .host.errors import NotInstalledError
 from .host.run import environment, run
 from .kernel_state.tunnel_link import Link
 from .kernel_state.tunnel_types import TYPES
-from .tunnel_commands import Place, Step, make
+from .shell_step import Step
+from .tunnel_commands import Place, make
 
 LIMIT_S = 120
 

@@ -172,6 +172,13 @@ commands:
   returned: success
   type: list
   elements: list
+by_hand:
+  description: >-
+    The shell commands that build the declared configuration by hand on a host as it boots, in
+    order.
+  returned: success
+  type: list
+  elements: str
 sysctls_written:
   description: The kernel parameters that were, or would be, written.
   returned: success

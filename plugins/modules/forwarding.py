@@ -162,6 +162,12 @@ previous:
   description: What is recorded, by key.
   type: dict
   returned: always
+by_hand:
+  description: >-
+    The shell commands that make of the host, as it was before, what is declared, in order.
+  type: list
+  elements: str
+  returned: always
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -241,6 +247,7 @@ def _apply(module):
         changed=bool(changes),
         settings=prepared.declared,
         previous=prepared.plan.record,
+        by_hand=prepared.by_hand(),
         diff=settings.diff(changes),
     )
 

@@ -77,6 +77,13 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+by_hand:
+  description: >-
+    The shell commands that do the same by hand on a host where no IKE daemon runs, in order. The
+    pre-shared key is a shell variable, C($KEY_…), made of C($SECRET).
+  returned: success
+  type: list
+  elements: str
 connections:
   description: For each connection its C(name), C(generation) and C(label).
   returned: success

@@ -75,6 +75,13 @@ commands_total:
   description: How many lines there were.
   returned: success
   type: int
+by_hand:
+  description: >-
+    The shell commands that build the declared connections by hand on a host that has none, in
+    order. Keys are shell variables, C($KEY_…), made of C($SECRET).
+  returned: success
+  type: list
+  elements: str
 state:
   description: >-
     The declared SAs and policies as read back (in check mode, as they would be), without keys;

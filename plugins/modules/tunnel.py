@@ -182,10 +182,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-commands:
+by_hand:
   description: >-
-    The shell commands that build the declared links by hand on a host that has none, in order.
-    Keys are shell variables, C($KEY_…).
+    The shell commands that build the declared links by hand on a host that has none, in order,
+    offloads after them (but in check mode). Keys are shell variables, C($KEY_…), made of
+    C($SECRET).
   returned: success
   type: list
   elements: str

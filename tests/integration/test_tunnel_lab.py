@@ -141,7 +141,7 @@ def test_the_commands_by_hand_make_the_kernel_state_that_the_module_makes(clean,
         keys: dict[str, str] = {}
         for link in links:
             keys.update(make_keys(link, end, SEED))
-        by_hand(lab, host, said[host]["commands"], keys)
+        by_hand(lab, host, said[host]["by_hand"], keys)
         states[host].append(kernel_state(lab, host))
     for end, host in enumerate(HOSTS):
         undo: list[Step] = []
@@ -150,7 +150,7 @@ def test_the_commands_by_hand_make_the_kernel_state_that_the_module_makes(clean,
         by_hand(lab, host, [step.shell() for step in undo], {})
     done = play(lab, tmp_path, [module(links=LINKS)])
     for host in HOSTS:
-        assert done[host]["commands"] == said[host]["commands"]
+        assert done[host]["by_hand"] == said[host]["commands"]
         states[host].append(kernel_state(lab, host))
         first, second = states[host]
         for what in first:

@@ -177,7 +177,7 @@ def test_check_mode_says_the_same_and_does_nothing(pair: Pair) -> None:
     said = pair.module(0, declared("vxlan"), check=True)
     assert pair.devices(0) == []
     done = pair.module(0, declared("vxlan"))
-    for key in ("changed", "commands", "actions", "diff", "links"):
+    for key in ("changed", "by_hand", "actions", "diff", "links"):
         assert said[key] == done[key]
     assert set(said["state"]["xt0"]) <= set(done["state"]["xt0"])
 
@@ -274,7 +274,7 @@ def test_neither_end_here_is_an_error(pair: Pair) -> None:
 def test_the_commands_by_hand_make_the_same_devices(pair: Pair) -> None:
     wanted = declared("vxlan", inner_ipv6=INNER6, ttl="64", df="set", csum=False)
     by_module = pair.module(0, wanted)
-    commands = pair.module(1, wanted, check=True)["commands"]
+    commands = pair.module(1, wanted, check=True)["by_hand"]
     for line in commands:
         pair.run(1, "/bin/sh", "-c", line)
     made = [

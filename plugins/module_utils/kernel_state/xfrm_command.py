@@ -25,6 +25,8 @@ from .xfrm import (
 from .xfrm_text import Words, address, network, protocol_number
 
 _WORD = re.compile(r"[A-Za-z0-9_.,:/()=-]+")
+# What stands for a key in a command that is only shown (see shell_step).
+_PLACEHOLDER = re.compile(r"\$KEY_[A-Z0-9_]+")
 _LIMITS = {
     "soft_bytes": "byte-soft", "hard_bytes": "byte-hard",
     "soft_packets": "packet-soft", "hard_packets": "packet-hard",
@@ -85,12 +87,18 @@ def _algorithm(state: State, algorithm: Algorithm, keys: Vault) -> List[str]:
         return words
     key = keys.get(state_id(state), algorithm.kind)
     if key is not None:
-        words.append(_word(key.reveal()) if key.reveal() not in ("", "0x") else '""')
+        words.append(_key(key.reveal()))
     elif algorithm.key_bits == 0:
         words.append('""')
     else:
         raise MissingKeyError(f"no key for {algorithm.kind} of {state_name(state)}")
     return words if algorithm.bits is None else [*words, str(algorithm.bits)]
+
+
+def _key(text: str) -> str:
+    if text in ("", "0x"):
+        return '""'
+    return text if _PLACEHOLDER.fullmatch(text) else _word(text)
 
 
 def state_name(state: State) -> str:

@@ -8,6 +8,7 @@ from ansible_collections.crossover.lab.plugins.module_utils import forwarding_ap
 from ansible_collections.crossover.lab.plugins.module_utils import forwarding_declared as declared
 from ansible_collections.crossover.lab.plugins.module_utils import forwarding_host as host
 from ansible_collections.crossover.lab.plugins.module_utils import forwarding_rules as rules
+from ansible_collections.crossover.lab.plugins.module_utils.forwarding_commands import by_hand
 from ansible_collections.crossover.lab.plugins.module_utils.host import irq, quiet, record, sysctl
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError
 from ansible_collections.crossover.lab.plugins.module_utils.host.settings import Change, Plan
@@ -120,6 +121,44 @@ def test_a_device_under_test_is_made_once_and_put_back(kernel):
     assert value(kernel, "net/ipv4/conf/eth1/forwarding") == "0"
     assert kernel.chains == []
     assert not kernel.path.exists()
+
+
+def test_the_commands_by_hand_are_those_that_were_needed(kernel):
+    before = apply.prepare(DUT, kernel.path, kernel).by_hand()
+    apply.carry_out(apply.prepare(DUT, kernel.path, kernel), kernel.path, kernel)
+    again = apply.prepare(DUT, kernel.path, kernel)
+    assert again.plan.changes == ()
+    assert again.by_hand() == before
+    told = f"lladdr {TESTER['eth1']} nud permanent"
+    assert f"ip neighbour replace 198.18.0.1 dev eth1 {told}" in before
+        f"ip neighbour replace 198.18.0.1 dev eth1 lladdr {TESTER['eth1']} nud permanent" in before
+    )
+    assert "sysctl -w net.ipv4.conf.eth2.forwarding=1" in before
+    assert "ip address replace 198.19.0.2/24 dev eth2" in before
+    # The address is there already.
+    assert not any("198.18.0.2/24" in line for line in before)
+    assert sum(line.startswith("nft -j ") for line in before) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "line"),
+    [
+        ("module pktgen", "loaded", "modprobe pktgen"),
+        ("offload eth1 generic-receive-offload", "off",
+         "ethtool -K eth1 generic-receive-offload off"),
+        ("channels eth1 combined", "2", "ethtool -L eth1 combined 2"),
+        ("irq 24 eth1", "1", "printf '%s\\n' \"1\" | tee /proc/irq/24/smp_affinity_list"),
+        ("mtu eth1", "1500", "ip link set dev eth1 mtu 1500"),
+        ("up eth1", "up", "ip link set dev eth1 up"),
+        ("address eth1 2001:db8::1/64", "absent", "ip address delete 2001:db8::1/64 dev eth1"),
+        ("route 10.0.0.0/8", "via 198.18.0.2 dev eth1",
+         "ip route replace 10.0.0.0/8 via 198.18.0.2 dev eth1"),
+        ("rules iptables", "empty", "iptables-legacy --table filter --list-rules"),
+    ],
+)  # fmt: skip
+def test_every_setting_has_its_command(key, wanted, line):
+    assert by_hand({key: wanted}, {key}) == [line]
+    assert by_hand({key: wanted}, set()) == []
 
 
 def test_nothing_is_changed_by_preparing(kernel):

@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.crossover.lab.plugins.module_utils.ike_config import (
     check,
     children,
+    keys_of,
     libreswan,
     libreswan_secrets,
     shared_key,
@@ -77,7 +78,7 @@ def test_strongswan_knows_which_end_it_is():
     assert "life_time = 600s" in first
     assert "rekey_time = 540s" in first
     assert "esp_proposals = aes128gcm16-noesn" in first
-    for text in (first, second, strongswan_secrets(connections, SEED)):
+    for text in (first, second, strongswan_secrets(connections, keys_of(SEED))):
         assert text.count("{") == text.count("}")
 
 
@@ -109,8 +110,10 @@ def test_both_ends_and_every_connection_of_theirs_have_one_key():
     one, other, six = (shared_key(SEED, item) for item in items)
     assert one == other != six
     assert shared_key(bytes(32), items[0]) != one
-    assert libreswan_secrets(items[:1], SEED) == f'198.18.0.1 198.18.0.2 : PSK "0s{one}"\n'
-    assert strongswan_secrets(items, SEED).count("secret = 0s") == 2
+    assert libreswan_secrets(items[:1], keys_of(SEED)) == (
+        f'198.18.0.1 198.18.0.2 : PSK "0s{one}"\n'
+    )
+    assert strongswan_secrets(items, keys_of(SEED)).count("secret = 0s") == 2
 
 
 def test_configurations_hold_no_key():

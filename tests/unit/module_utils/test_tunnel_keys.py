@@ -9,14 +9,15 @@ import pytest
 from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.declared import (
     DeclarationError,
 )
+from ansible_collections.crossover.lab.plugins.module_utils.shell_step import fill, hide
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_keys import (
-    fill,
-    hide,
+    key_lines,
     make_keys,
     placeholder,
     x25519,
 )
 from tests.unit.tunnel_factory import link
+from tests.unit.typed import type_in
 
 SEED = bytes(range(32))
 
@@ -62,6 +63,28 @@ def test_another_seed_or_name_gives_other_keys():
 
 def test_a_link_without_keys_has_none():
     assert make_keys(link("vxlan"), 0, SEED) == {}
+
+
+WG = """
+if [ "$1" = pubkey ]; then printf 'public of '; cat; fi
+"""
+
+
+@pytest.mark.parametrize("sort", ["wireguard", "macsec"])
+def test_two_hosts_that_are_given_one_text_make_keys_that_belong_together(sort, tmp_path):
+    names = {"wireguard": ("PRIVATE", "PEER"), "macsec": ("TX", "RX")}[sort]
+    found = []
+    for end in (0, 1):
+        lines = key_lines(link(sort), end)
+        lines += [f'printf "%s\n" "$KEY_XT0_{name}"' for name in names]
+        _noted, done = type_in(lines, tmp_path, ["wg"], WG, SECRET="one text")
+        found.append(done.stdout.splitlines())
+    (own, of_other), (others, of_own) = found
+    if sort == "wireguard":
+        assert len(base64.b64decode(own, validate=True)) == 32
+        own, others = f"public of {own}", f"public of {others}"
+    assert (of_other, of_own) == (others, own)
+    assert own != others
 
 
 def test_a_short_seed_is_refused():

@@ -7,6 +7,7 @@ import pytest
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import HostError
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_offloads import (
     apply,
+    by_hand,
     changes,
     look,
     read,
@@ -84,6 +85,21 @@ def test_a_second_run_changes_nothing_and_remembers_the_first_state():
     again = changes({"eth1": read("eth1", device.run)}, declared, first.record)
     assert again.changes == ()
     assert again.record == first.record
+
+
+def test_by_hand_is_switched_what_was_and_what_the_device_took():
+    device = Device(refuse="generic-receive-offload")
+    before = {"eth1": read("eth1", device.run)}
+    declared = {"eth1": wanted(before["eth1"], "off", []), "xt0": {"scatter-gather": "off"}}
+    steps = changes(before, {"eth1": declared["eth1"]}, {})
+    with pytest.raises(HostError):
+        apply(steps.changes, device.run)
+    now = {"eth1": read("eth1", device.run), "xt0": {}}
+    assert by_hand(now, declared, steps.record) == [
+        "ethtool -K eth1 tx-checksumming off scatter-gather off tcp-segmentation-offload off"
+        " generic-segmentation-offload off"
+    ]
+    assert by_hand(now, declared, dict.fromkeys(steps.record, "off")) == []
 
 
 def test_a_device_that_refuses_is_named():

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.crossover.lab.plugins.module_utils.shell_step import ASK_SECRET
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_commands import (
     Place,
     by_hand,
     create,
     remove,
 )
+from ansible_collections.crossover.lab.plugins.module_utils.tunnel_keys import key_lines
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_plan import (
     plan,
     show,
@@ -189,7 +191,8 @@ def test_keys_are_new_only_for_a_device_that_is_made():
     ids=lambda value: value.link.type if isinstance(value, Place) else "",
 )  # fmt: skip
 def test_the_commands_by_hand_are_the_ones_that_are_run(one, lines):
-    assert by_hand([one]) == lines
+    keys = key_lines(one.link, one.end)
+    assert by_hand([one]) == [*([ASK_SECRET] if keys else []), *keys, *lines]
     assert [step.shell() for step in plan([one], [], {}).steps()] == lines
 
 

@@ -1,6 +1,7 @@
 """A run as the playbooks see it: planned, taken up again, recorded, closed."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -265,3 +266,34 @@ def test_how_long_the_sas_took_is_in_the_journal_where_any_were_changed(matrix, 
             "hosts": {"client": {"operations": 40, "seconds": 1.5, "sas": 20}},
         }
     ]
+
+
+def test_the_commands_by_hand_are_kept_in_the_order_of_applying(matrix, tmp_path):
+    campaign = opened(matrix, tmp_path)
+    seen = set()
+    for group in campaign["groups"]:
+        labelled = group["label"] == "s0:c0.c239"
+        lines = {part: [f"{part} …"] if labelled else [] for part in ("cipso", "keyed", "tunnels")}
+        hosts = hosts_of(group)
+        hosts["tunnels"] = {"client": {"by_hand": lines["tunnels"]}, "server": {}}
+        hosts["keyed"] = {"client": {}, "server": {"by_hand": lines["keyed"]}}
+        for result_ in hosts["cipso"].values():
+            result_["by_hand"] = lines["cipso"]
+        record(run_folder=campaign["run_folder"], group=group, event="measured", hosts=hosts)
+        files = [
+            path
+            for cell in group["cells"]
+            for path in Path(campaign["run_folder"]).glob(f"evidence/{cell}/*/setup.json")
+        ]
+        assert bool(files) == labelled
+        seen.add(labelled)
+        note = "# netserver and netperf run under: runcon -l s0:c0.c239"
+        for path in files:
+            assert json.loads(path.read_text()) == {
+                "schema": 1,
+                "hosts": {
+                    "client": ["cipso …", "tunnels …", note],
+                    "server": ["cipso …", "keyed …", note],
+                },
+            }
+    assert seen == {True, False}
