@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from by_hand import type_on
 
 from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.tunnel_link import (
     read_links,
 )
-from ansible_collections.crossover.lab.plugins.module_utils.tunnel_commands import (
-    Place,
-    Step,
-    remove,
-)
+from ansible_collections.crossover.lab.plugins.module_utils.shell_step import Step
+from ansible_collections.crossover.lab.plugins.module_utils.tunnel_commands import Place, remove
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_keys import make_keys
 from collector.run.runner import strategy_environment
 from collector.runfolder.runfolder import load_run
@@ -122,16 +119,6 @@ def clean(lab: Any, tmp_path: Path) -> Iterator[Any]:
     play(lab, folder, [ABSENT])
 
 
-def by_hand(lab: Any, host: str, lines: list[str], keys: dict[str, str]) -> None:
-    """Type commands on a guest; keys are given to the shell on its standard input."""
-    script = "set -e\n" + "".join(f"{name[1:]}='{key}'\n" for name, key in keys.items())
-    done = subprocess.run(
-        lab.ssh_argv(host, "/bin/sh -s"), input=script + "\n".join(lines) + "\n",
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-
-
 def test_the_commands_by_hand_make_the_kernel_state_that_the_module_makes(clean, tmp_path):
     lab = clean
     said = play(lab, tmp_path, [module(check=True, links=LINKS)])
@@ -141,13 +128,13 @@ def test_the_commands_by_hand_make_the_kernel_state_that_the_module_makes(clean,
         keys: dict[str, str] = {}
         for link in links:
             keys.update(make_keys(link, end, SEED))
-        by_hand(lab, host, said[host]["by_hand"], keys)
+        type_on(lab, host, said[host]["by_hand"], {name[1:]: key for name, key in keys.items()})
         states[host].append(kernel_state(lab, host))
     for end, host in enumerate(HOSTS):
         undo: list[Step] = []
         for link in reversed(links):
             undo += remove(Place(link, end, "eth1", 0))
-        by_hand(lab, host, [step.shell() for step in undo], {})
+        type_on(lab, host, [step.shell() for step in undo])
     done = play(lab, tmp_path, [module(links=LINKS)])
     for host in HOSTS:
         assert done[host]["by_hand"] == said[host]["commands"]
@@ -191,6 +178,14 @@ TOP = {
 }  # fmt: skip
 
 
+def setup_lines(run: Any, name: str) -> list[str]:
+    """What a run says builds a configuration by hand on the client."""
+    (cell,) = (one for one in run.plan.cells if one.configuration == name and not one.arm)
+    (path,) = (run.path / "evidence" / cell.cell_id).glob("*/setup.json")
+    found: list[str] = json.loads(path.read_text())["hosts"]["client"]
+    return found
+
+
 @pytest.mark.slow
 def test_stacks_are_proven_and_measured(clean, tmp_path):
     made = {
@@ -216,6 +211,10 @@ def test_stacks_are_proven_and_measured(clean, tmp_path):
     found = {name: (row.status.value, row.reason) for name, row in rows.items()}
     assert found.pop("ovs")[0] == "skipped"
     assert {status for status, _reason in found.values()} == {"ok"}, found
+    over_esp = setup_lines(run, "esp_vxlan")
+    kinds = [line.split()[1] for line in over_esp if line.startswith("ip ")]
+    assert kinds == sorted(kinds, key=["xfrm", "link", "address"].index), over_esp
+    assert any(line.startswith("ethtool -K eth1 ") for line in setup_lines(run, "offloads_off"))
     for host in HOSTS:
         assert "xt0" not in clean.ssh(host, "ip -brief link show")
         features = clean.ssh(host, "ethtool -k eth1")
