@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 from by_hand import type_on
-from collector.runner import strategy_environment
 from ipsec_lab import ENDS4, ENDS6, LEVEL, SERVER6
 
 from ansible_collections.crossover.lab.plugins.module_utils.kernel_state.xfrm_command import (
@@ -28,6 +27,7 @@ from ansible_collections.crossover.lab.plugins.module_utils.xfrm_compare import 
     shown_policy,
     shown_state,
 )
+from collector.run.runner import strategy_environment
 
 # Slow: each configuration is built twice.
 pytestmark = [pytest.mark.lab, pytest.mark.slow]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,20 @@ LISTED = [
     name
     for item in re.findall(r"^- (``.*?``):", collector.__doc__ or "", re.MULTILINE)
     for name in re.findall(r"``(\w+)``", item)
+]
+
+# Everything that imports the collector, late imports of plugins and tests that need a lab included.
+USERS = [
+    *(
+        path
+        for folder in ("collector", "plugins", "tests", "tools")
+        for path in ROOT.glob(f"{folder}/**/*.py")
+    ),
+    *(
+        path
+        for path in ROOT.glob("benchmarks/*")
+        if path.is_file() and "python3" in path.read_text(encoding="utf-8").partition("\n")[0]
+    ),
 ]
 
 
@@ -83,3 +99,43 @@ def test_a_part_imports_only_from_those_listed_above_it(path):
 def test_an_import_against_the_direction_is_seen(source):
     assert wrong_way(FOLDER / "matrix" / "matrix.py", source)
     assert not wrong_way(FOLDER / "stress" / "plan.py", source)
+
+
+def is_there(module: str, name: str) -> bool:
+    """Whether a module has such a name, or such a module in it."""
+    try:
+        return (
+            hasattr(importlib.import_module(module), name)
+            or importlib.util.find_spec(f"{module}.{name}") is not None
+        )
+    except ModuleNotFoundError:
+        return False
+
+
+def missing(source: str) -> list[str]:
+    """What a source imports of the collector by its full name that is not there."""
+    return [
+        f"line {node.lineno}: {node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and not node.level
+        for alias in node.names
+        if node.module.split(".")[0] == "collector" and not is_there(node.module, alias.name)
+    ]
+
+
+def test_what_is_imported_of_the_collector_is_there():
+    wrong = {
+        str(path.relative_to(ROOT)): names
+        for path in USERS
+        if (names := missing(path.read_text(encoding="utf-8")))
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["from collector.plan import Group", "from collector import plan",
+     "def late():\n    from collector.run.plan import nothing_of_that_name"],
+)  # fmt: skip
+def test_an_import_of_what_is_not_there_is_seen(source):
+    assert missing(source)
