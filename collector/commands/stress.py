@@ -234,12 +234,14 @@ class Line:
 def show(folder: Path) -> int:
     """Print the report, write the page; returns the exit code of the verdict."""
     from collector.report import stress_page, writing
+    from collector.report.setup_commands import setup_of_stress
 
     plan, timeline = load_stress(folder), log.read_log(folder)
     verdict = judge(plan, timeline, final=True)
     try:
         page = folder / "report.html"
-        writing.write_file(page, stress_page.html_page(plan, timeline, verdict))
+        setup = setup_of_stress(folder, plan.configuration)
+        writing.write_file(page, stress_page.html_page(plan, timeline, verdict, setup))
     except CrossoverError as error:
         print(error, file=sys.stderr)
     sys.stdout.write(stress_page.text(plan, timeline, verdict))

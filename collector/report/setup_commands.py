@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from collector.errors import InputError
@@ -22,20 +23,28 @@ def setup_of(folder: Path, plan: Plan) -> tuple[CommandGroup, ...]:
     for cell in plan.cells:
         for file in sorted((folder / "evidence" / cell.cell_id).glob(f"*/{SETUP_FILE}"))[:1]:
             found.setdefault(cell.configuration, _hosts(file))
-    groups = []
-    for configuration, hosts in found.items():
-        by_lines: dict[tuple[str, ...], list[str]] = {}
-        for host, lines in hosts.items():
-            by_lines.setdefault(lines, []).append(host)
-        groups += [
-            CommandGroup(
-                title=f"{configuration}, built by hand on the {' and the '.join(names)}",
-                argvs=lines,
-            )
-            for lines, names in by_lines.items()
-            if lines
-        ]
-    return tuple(groups)
+    return tuple(
+        group for configuration, hosts in found.items() for group in _groups(configuration, hosts)
+    )
+
+
+def setup_of_stress(folder: Path, configuration: str) -> tuple[CommandGroup, ...]:
+    """The same of a stress run's folder."""
+    file = folder / "evidence" / SETUP_FILE
+    return _groups(configuration, _hosts(file)) if file.exists() else ()
+
+
+def _groups(configuration: str, hosts: Mapping[str, tuple[str, ...]]) -> tuple[CommandGroup, ...]:
+    by_lines: dict[tuple[str, ...], list[str]] = {}
+    for host, lines in hosts.items():
+        by_lines.setdefault(lines, []).append(host)
+    return tuple(
+        CommandGroup(
+            title=f"{configuration}, built by hand on the {' and the '.join(names)}", argvs=lines
+        )
+        for lines, names in by_lines.items()
+        if lines
+    )
 
 
 def _hosts(file: Path) -> dict[str, tuple[str, ...]]:

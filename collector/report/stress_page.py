@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from collector.duration import duration
 from collector.report.html import moment
 from collector.report.layout import Table, columns, paragraph
+from collector.report.model import CommandGroup
 from collector.report.templating import render
 from collector.report.time_plot import Series, time_plot
 from collector.report.words import command_line, lab_sentence
@@ -48,8 +49,14 @@ def text(plan: StressPlan, timeline: Timeline, verdict: StressVerdict) -> str:
     )
 
 
-def html_page(plan: StressPlan, timeline: Timeline, verdict: StressVerdict) -> str:
-    """The page: verdict, figures, plots over time, commands. No script, no outside resource."""
+def html_page(
+    plan: StressPlan,
+    timeline: Timeline,
+    verdict: StressVerdict,
+    setup: Sequence[CommandGroup] = (),
+) -> str:
+    """The page: verdict, figures, plots over time, commands; ``setup`` builds the configuration by
+    hand. No script, no outside resource."""
     return render(
         "stress.html.j2",
         html=True,
@@ -63,6 +70,7 @@ def html_page(plan: StressPlan, timeline: Timeline, verdict: StressVerdict) -> s
         table=trend_table(plan, verdict),
         plots=plots(plan, timeline, verdict),
         commands=[command_line(argv) for argv in plan.streams.values()],
+        setup=setup,
         lab=_lab(plan),
     )
 

@@ -28,7 +28,7 @@ from collector.proof import proof
 from collector.results.harvest import read_samples_from_raw
 from collector.results.netperf_command import Path as NetPath
 from collector.results.netperf_command import command, sampling
-from collector.run import campaign_kernels
+from collector.run import by_hand, campaign_kernels
 from collector.run import forwarding_group as forwarding
 from collector.run.lab_kind import for_kernels, for_kind
 from collector.run.plan import Group, groups_of, make_plan
@@ -283,7 +283,9 @@ def _record_changes(folder: Path, hosts: Mapping[str, Any]) -> None:
 def _record_measured(
     folder: Path, group: Mapping[str, Any], hosts: Mapping[str, Any]
 ) -> dict[str, str]:
-    _record_setup(folder, group, hosts)
+    built = by_hand.commands(hosts, group.get("label"))
+    for cell in group["cells"] if built else ():
+        by_hand.write(folder / "evidence" / cell / str(group["block"]) / "setup.json", built)
     if group.get("kind") == KIND:
         # The tester keeps its own kernel.
         said = {"device under test": proof_kernel.of_provenance(hosts["dut"]["kernel"])}
@@ -307,25 +309,6 @@ def _record_measured(
         group["expected_mss"],
         server,
     )
-
-
-# What takes part in a configuration, in the order in which the role bench_run applies it.
-_APPLIED = ("cipso", "keyed", "tunnels", "forwarding")
-
-
-def _record_setup(folder: Path, group: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-    """Keep the commands that build the configuration by hand, where modules told them."""
-    hosts: dict[str, list[str]] = {}
-    for part in _APPLIED:
-        for name, result in results.get(part, {}).items():
-            hosts.setdefault(name, []).extend(result.get("by_hand", ()))
-    if any(hosts.values()):
-        if group.get("label") is not None:
-            for lines in hosts.values():
-                lines.append(f"# netserver and netperf run under: runcon -l {group['label']}")
-        for cell in group["cells"]:
-            path = folder / "evidence" / cell / str(group["block"]) / "setup.json"
-            write_json(path, {"schema": 1, "hosts": hosts})
 
 
 def give_up_group(folder: Path, reason: str) -> bool:

@@ -11,6 +11,7 @@ from collector.errors import CrossoverError
 from collector.files import write_json, write_whole
 from collector.proof import findings as findings_of
 from collector.proof import proof
+from collector.run import by_hand
 from collector.stress import log
 from collector.stress.plan import ROLES, agent_plan, load_stress, open_stress
 
@@ -69,8 +70,9 @@ def record(*, run_folder: str, event: str, hosts: Mapping[str, Any]) -> dict[str
     """Write what happened. ``hosts`` by event:
 
     - ``provenance``: what ``provenance`` returned, by host name;
-    - ``proven``: client and server (what ``bench_measure`` and ``bench_peer`` returned), cipso and
-      ipsec (what ``cipso`` and ``ipsec_evidence`` returned, by role);
+    - ``proven``: client and server (what ``bench_measure`` and ``bench_peer`` returned), cipso,
+      ipsec, keyed and tunnels (what ``cipso``, ``ipsec_evidence``, ``ipsec`` or ``ike``, and
+      ``tunnel`` returned, by role);
     - ``polled`` and ``stopped``: what ``stress`` returned, by role.
 
     Returns ``more``: whether a host has more lines than one answer holds. Raises CrossoverError
@@ -99,6 +101,9 @@ def _record_proof(folder: Path, hosts: Mapping[str, Any]) -> None:
     for side, result in (("client", hosts["client"]), ("server", hosts["server"])):
         write_whole(evidence / f"{side}.pcap", base64.b64decode(result.get("pcap") or ""))
     write_json(evidence / "proof.json", findings_of.document(found))
+    built = by_hand.commands(hosts, plan.group["label"])
+    if built:
+        by_hand.write(evidence / "setup.json", built)
     reason = findings_of.first_failure(found)
     if reason is not None:
         raise CrossoverError(f"stress {plan.configuration}: not proven: {reason}")

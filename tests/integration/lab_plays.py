@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 START_LIMIT_S = 900
@@ -72,13 +74,16 @@ def lab_environment(name: str) -> dict[str, str]:
 
 
 @contextmanager
-def running(name: str, topology: str, **more: str) -> Iterator[Lab]:
-    """A lab, brought up if it does not run, and then taken down again at the end. ``more`` is
-    environment of its plays."""
+def running(
+    name: str, topology: str, variables: Mapping[str, Any] | None = None, **more: str
+) -> Iterator[Lab]:
+    """A lab, brought up if it does not run, and then taken down again at the end. ``variables`` are
+    of the role that starts it, ``more`` is environment of its plays."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     environment = {**lab_environment(name), "CROSSOVER_TOPOLOGY": topology, **more}
     found = Lab(name, cache / "crossover" / "labs" / name / "ssh_config", environment)
-    up = found.playbook(ROOT / "playbooks" / "lab_up.yml", limit_s=START_LIMIT_S)
+    extra = ["-e", json.dumps(variables)] if variables else []
+    up = found.playbook(ROOT / "playbooks" / "lab_up.yml", *extra, limit_s=START_LIMIT_S)
     assert up.returncode == 0, up.stdout + up.stderr
     yield found
     if "changed=0" not in up.stdout:

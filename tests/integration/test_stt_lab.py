@@ -4,7 +4,6 @@ against loss and a sender of nonsense."""
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import time
@@ -15,6 +14,18 @@ from typing import Any
 
 import pytest
 from lab_plays import ROOT, Lab
+from stt_links import (
+    ENDS,
+    ENDS6,
+    INNER,
+    MAC,
+    TROUBLE,
+    add_link,
+    counters,
+    links,
+    process,
+    wait_until_empty,
+)
 
 from collector.wire.packets import read_frames
 from collector.wire.stt import PARTIAL, Header, read_stt, segment_of
@@ -22,19 +33,7 @@ from collector.wire.stt import PARTIAL, Header, read_stt, segment_of
 # Slow: the image with the module is baked and booted beside the usual one.
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
-ENDS = {"client": ("198.18.0.1", "198.18.0.2"), "server": ("198.18.0.2", "198.18.0.1")}
-ENDS6 = {
-    "client": ("2001:db8:18::1", "2001:db8:18::2"),
-    "server": ("2001:db8:18::2", "2001:db8:18::1"),
-}
-INNER = {"client": "10.9.0.1", "server": "10.9.0.2"}
-MAC = {"client": "02:00:00:00:09:01", "server": "02:00:00:00:09:02"}
 GUEST = "/root/stt-test"
-# What a kernel says when something is wrong with it.
-TROUBLE = re.compile(
-    r"WARNING:|BUG:|Oops|Call Trace|general protection|refcount|UBSAN|KASAN|Slab|objects remaining"
-    r"|skb_warn|possible circular|unregister_netdevice: waiting"
-)
 PYTHON = f"cd {GUEST} && PYTHONPATH=. python3 stt_guest.py"
 
 
@@ -65,35 +64,6 @@ def guests(stt_lab: Lab) -> Iterator[Lab]:
     stt_lab.ssh("server", "pkill -x netserver")
 
 
-def add_link(
-    guests: Lab, host: str, ends: dict[str, tuple[str, str]] = ENDS, more: str = ""
-) -> None:
-    guests.ssh(
-        host,
-        f"ip link add stt1 address {MAC[host]} type stt key 1 remote {ends[host][1]} {more}"
-        f" && ip address add {INNER[host]}/24 dev stt1 && ip link set stt1 up",
-    )
-
-
-@contextmanager
-def links(guests: Lab, ends: dict[str, tuple[str, str]] = ENDS, more: str = "") -> Iterator[None]:
-    """A link on each guest for as long as the block lasts."""
-    try:
-        for host in ENDS:
-            add_link(guests, host, ends, more)
-        yield
-    finally:
-        for host in ENDS:
-            guests.ssh(host, "ip link delete stt1 2>&- || true")
-
-
-def counters(guests: Lab, host: str, device: str = "stt1") -> dict[str, int]:
-    """``ethtool -S`` of a link."""
-    pairs = re.findall(r"^\s+(\S+): (\d+)$", guests.ssh(host, f"ethtool -S {device}"), re.MULTILINE)
-    assert pairs
-    return {name: int(value) for name, value in pairs}
-
-
 def stream(guests: Lab, seconds: int = 3, test: str = "TCP_STREAM", more: str = "") -> float:
     """What netperf measures through the tunnel; fails the test when it measures nothing."""
     text = guests.ssh(
@@ -101,23 +71,6 @@ def stream(guests: Lab, seconds: int = 3, test: str = "TCP_STREAM", more: str = 
     )
     assert float(text.split()[-1]) > 0
     return float(text.split()[-1])
-
-
-@contextmanager
-def process(guests: Lab, host: str, command: str) -> Iterator[subprocess.Popen[str]]:
-    """A command that runs on a guest for as long as the block lasts (its connection holds it)."""
-    running = subprocess.Popen(
-        guests.ssh_argv(host, f"exec 3<&0; {command} & read -r _ <&3; kill $!"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield running
-    finally:
-        if running.poll() is None:
-            running.communicate("end\n", timeout=60)
 
 
 @contextmanager
@@ -362,17 +315,6 @@ def test_an_end_in_user_space_talks_to_the_module(guests: Lab) -> None:
         assert found["netns_bad_checksum"] == 0
     finally:
         guests.ssh("client", "ip link delete stt1")
-
-
-def wait_until_empty(guests: Lab, host: str) -> dict[str, int]:
-    """The counters once no segment waits any more."""
-    deadline = time.monotonic() + 20
-    while True:
-        found = counters(guests, host)
-        if not found["netns_reassembly_frames"]:
-            return found
-        assert time.monotonic() < deadline, found
-        time.sleep(0.5)
 
 
 def test_lost_segments_cost_frames_and_no_memory(guests: Lab) -> None:

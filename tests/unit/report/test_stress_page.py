@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.report.layout import MOST
+from collector.report.setup_commands import setup_of_stress
 from collector.report.stress_page import html_page, text
 from collector.report.time_plot import Series, thinned, time_plot
+from collector.run.by_hand import write
 from collector.stress.log import Timeline
 from collector.stress.plan import StressPlan
 from collector.stress.verdict import StressVerdict, judge
@@ -58,6 +60,15 @@ def test_the_page_stands_alone_and_says_the_verdict_first() -> None:
     assert page.count("<figure>") == 7
     assert page.count('<line class="event"') > 0
     assert html_page(*case()).count('<line class="event"') == 0
+
+
+def test_the_page_has_the_commands_that_build_the_configuration_by_hand(tmp_path) -> None:
+    assert setup_of_stress(tmp_path, "small") == ()
+    write(tmp_path / "evidence" / "setup.json", {"client": ["ip a <b"], "server": ["ip a <b"]})
+    page = html_page(*case(), setup_of_stress(tmp_path, "small"))
+    assert "<h3>small, built by hand on the client and the server</h3>" in page
+    assert ">ip a &lt;b</pre>" in page
+    assert "built by hand" not in html_page(*case())
 
 
 def test_without_any_line_there_is_a_report_still() -> None:

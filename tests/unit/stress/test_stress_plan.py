@@ -187,10 +187,17 @@ def test_what_is_not_proven_does_not_start(tmp_path: Path, monkeypatch: pytest.M
     )
     found = [Finding("peer label", "s0", "None", False)]
     monkeypatch.setattr("collector.stress.run.proof.prove", lambda *_: found)
-    hosts = {"client": {"pcap": ""}, "server": {"pcap": ""}}
+    hosts = {
+        "client": {"pcap": ""},
+        "server": {"pcap": ""},
+        "keyed": {"client": {"by_hand": ["ip xfrm …"]}},
+    }
     with pytest.raises(
         Exception, match="stress C_FlCat: not proven: peer label: wanted s0, found None"
     ):
         record(run_folder=str(folder), event="proven", hosts=hosts)
     proof = json.loads((folder / "evidence" / "proof.json").read_text())
     assert proof["findings"][0]["ok"] is False
+    setup = json.loads((folder / "evidence" / "setup.json").read_text())
+    note = "# netserver and netperf run under: runcon -l s0:c0.c239"
+    assert setup["hosts"] == {"client": ["ip xfrm …", note]}
