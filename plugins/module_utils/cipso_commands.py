@@ -12,14 +12,10 @@ from typing import Any, List, Optional, Tuple
 from .cipso_items import DOI, STATIC, SYSCTL, UNLABELLED_DEFAULT, Items, items_of, state_of
 from .kernel_state.netlabel import Unlabelled
 from .netlabel_plan import Argv, NetlabelState, plan
-from .shell_step import Expanded, Step
+from .shell_step import SSH_STAYS, Expanded, Step
 
 # A longer table of equal pairs is written as the range that it is.
 _MOST_PAIRS = 8
-_SSH = (
-    "# under SELinux, enforcing: SSH stays with the policy module crossover_netlabel"
-    " (roles/selinux/files)"
-)
 
 
 def by_hand(declared: Mapping[Tuple[Any, ...], Any]) -> List[str]:
@@ -30,7 +26,7 @@ def by_hand(declared: Mapping[Tuple[Any, ...], Any]) -> List[str]:
         if key[0] == SYSCTL
     ]
     if any(key[0] in (DOI, STATIC) for key in declared):
-        lines.append(_SSH)
+        lines.append(SSH_STAYS)
     booted: Items = items_of(NetlabelState((), UNLABELLED_DEFAULT, Unlabelled(True)), {})
     steps = plan(state_of(booted), state_of({**booted, **declared}))
     return lines + [Step(_short(argv)).shell() for argv in steps.commands]

@@ -18,6 +18,8 @@ from .kernel_state.context import low_level, parse_context
 from .kernel_state.xfrm import Policy, Secret, State, Vault, state_id
 from .kernel_state.xfrm_command import add_state, put_policy
 from .shell_step import (
+    IPSEC_WORKS,
+    SSH_STAYS,
     Expanded,
     Step,
     expand,
@@ -35,7 +37,7 @@ _LOOPED = 2
 def by_hand(connections: Sequence[Connection], ends: Sequence[int]) -> List[str]:
     """The shell commands that build connections on a host that has none, in order. ``ends``: which
     end of each it is."""
-    lines: List[str] = []
+    lines = [SSH_STAYS, IPSEC_WORKS] if any(item.label for item in connections) else []
     both = list(zip(connections, ends))  # noqa: B905 - Python 3.9
     for item, end in both:
         lines += _states(item, end)

@@ -66,6 +66,15 @@ def hide(text: str, keys: Mapping[str, str]) -> str:
 
 # --- by hand ------------------------------------------------------------------------------------
 
+# What a host with SELinux must have been given before, by the role selinux or by hand.
+SSH_STAYS = (
+    "# under SELinux, enforcing: SSH stays with the policy module crossover_netlabel"
+    " (roles/selinux/files)"
+)
+IPSEC_WORKS = (
+    "# under SELinux, enforcing: labelled SAs and IKE daemons need the policy module"
+    " crossover_ipsec (roles/selinux/files)"
+)
 ASK_SECRET = ': "${SECRET:?wanted a text of your own, the same on both hosts}"'
 
 
