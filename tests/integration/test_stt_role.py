@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 import yaml
-from collector.runner import strategy_environment
 from lab_plays import Lab, running
+
+from collector.run.runner import strategy_environment
 
 # Slow: an image of its own is baked, and the module is compiled on emulated guests.
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
