@@ -15,6 +15,7 @@ from collector.kernels.artifact import Artifact
 from collector.kernels.entry import Entry
 from collector.lab import state
 from collector.matrix.choice import read_choice
+from collector.matrix.forwarding import topologies_of
 from collector.matrix.kernels import NONE, kernels_of, why_skipped
 from collector.matrix.matrix import FORMS, Matrix, load_matrix
 from collector.matrix.tunnels import types_of
@@ -55,6 +56,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--build", action="store_true", help="compile kernels that are not there, however long"
     )
     parser.add_argument(
+        "--topology",
+        metavar="NAME",
+        help="measure in this topology of the lab, such as chain for forwarding (default: the"
+        " matrix's)",
+    )
+    parser.add_argument(
         "--resume",
         action="store_true",
         help="go on with the newest unfinished run of the matrix, if there is one",
@@ -92,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
     spec = for_kind(load_matrix(find_matrix(args.matrix)), kind)
     choice = read_choice(args.configurations, args.tests)
     choice.check(spec)
+    if args.topology is not None:
+        check_topology(args.topology, spec, kind)
     prepare_kernels(chosen(spec, choice), args.kernels, kind, args.build)
     variables: dict[str, Any] = {"matrix": args.matrix, "form": args.form}
     if args.matrix.endswith((".yml", ".yaml")):
@@ -103,9 +112,25 @@ def run(args: argparse.Namespace) -> int:
         variables["kernels"] = args.kernels
     if args.build:
         variables["build"] = True
-    folder, code = measure(variables, resume=args.resume)
+    folder, code = measure(variables, resume=args.resume, topology=args.topology)
     show(folder)
     return code
+
+
+def check_topology(topology: str, matrix: Matrix, kind: str) -> None:
+    """Raises UsageError for a topology that the matrix cannot be measured in, or where the hosts
+    are not a lab's."""
+    if kind not in (GUESTS, NETNS):
+        raise UsageError(
+            f"--topology {topology}: the hosts are those of the inventory, and so is what joins"
+            " them; leave it out"
+        )
+    known = topologies_of(matrix)
+    if topology not in known:
+        raise UsageError(
+            f"--topology {topology}: {matrix.name} is measured in another; wanted"
+            f" {' or '.join(known)}"
+        )
 
 
 def prepare_kernels(matrix: Matrix, kernels: str | None, kind: str, compile_: bool) -> None:
@@ -129,8 +154,11 @@ def _make(entry: Entry) -> Artifact:
     return build_entry(entry)[1]
 
 
-def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
+def measure(
+    variables: dict[str, Any], resume: bool, topology: str | None = None
+) -> tuple[Path, int]:
     """Run ``benchmark.yml`` with a live line; returns the run folder and the exit code.
+    ``topology`` is that of the lab where it is not the matrix's.
 
     An interrupt restores the hosts, keeps what was measured and raises CrossoverError that says
     how to go on. LockedError while another run has the same hosts.
@@ -141,7 +169,8 @@ def measure(variables: dict[str, Any], resume: bool) -> tuple[Path, int]:
 
     if (Path(inventory()) / "lab.yml").is_file():
         matrix = load_matrix(find_matrix(variables["matrix"]))
-        choose_lab(matrix.topology, "stt" in types_of(matrix))
+        others = topologies_of(matrix) if topology is None else ()
+        choose_lab(topology or matrix.topology, "stt" in types_of(matrix), others)
     with only_run_on(inventory()):
         return _measure(variables, resume)
 

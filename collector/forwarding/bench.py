@@ -57,13 +57,14 @@ class Bench:
         module: Module,
         keep: Keep,
         capacity: dict[str, float] | None = None,
-        receives_apart: bool = True,
+        keeps_pace: Callable[[str], bool] = lambda _direction: True,
     ) -> None:
+        """``keeps_pace`` is asked of a direction (collector.run.forwarding_pace)."""
         self.path, self._module, self._keep = path, module, keep
-        self._receives_apart = receives_apart
+        self._keeps_pace = keeps_pace
         # What the generator can do, by frame size, direction and flows; may be known already.
         self.capacity: dict[str, float] = {} if capacity is None else capacity
-        # Frames that the tester saw arrive, by its own device, over all trials.
+        # Frames that a tester sent and saw arrive, by its own port, over all trials.
         self.arrived: dict[str, int] = {}
         self.sent: dict[str, int] = {}
 
@@ -80,7 +81,7 @@ class Bench:
             for search in searches_of(settings):
                 found.update(self.search(search, settings))
         return {
-            "path": asdict(self.path),
+            "path": self.path.document(),
             "speed_mbps": self.path.speed_mbps,
             "warm_up": warm,
             "results": found,
@@ -89,7 +90,7 @@ class Bench:
         }
 
     def warm_up(self, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Send both ways for the longest warm-up of the tests; what arrived, by device."""
+        """Send both ways for the longest warm-up of the tests; what arrived, by port."""
         cells = list(settings)
         longest = max(settings.values(), key=lambda own: float(own["warm_up_s"]))
         trial = Trial(
@@ -101,7 +102,7 @@ class Bench:
         result = self._run(cells, "warm_up", trial, both)
         return {
             "seconds": trial.duration_s,
-            "arrived": {str(one.receive_device): one.received or 0 for one in result.directions},
+            "arrived": {one.receiver: one.received or 0 for one in result.directions},
         }
 
     def capacity_fps(self, search: Search) -> float | None:
@@ -113,7 +114,9 @@ class Bench:
             length = min(CALIBRATION_S, float(settings["trial_s"]))
             trial = Trial(int(settings["frame_bytes"]), None, length)
             result = self._run(search.cells, "calibration", trial, settings, to_nobody=True)
-            self.capacity[key] = result.offered_fps
+            # Of two testers the slower one is what a search has to keep to.
+            slowest = min(one.offered_fps for one in result.directions)
+            self.capacity[key] = slowest if self.path.apart else result.offered_fps
         return self.capacity[key] or None
 
     def search(
@@ -126,7 +129,7 @@ class Bench:
             line_fps=self.path.line_fps(int(own["frame_bytes"])),
             capacity_fps=self.capacity_fps(search),
             duration_s=float(own["trial_s"]),
-            receives_apart=self._receives_apart,
+            keeps_pace=self._keeps_pace(str(own["direction"])),
         )
         session = Session(
             measure=lambda trial: self._run(search.cells, "search", trial, own),
@@ -157,9 +160,9 @@ class Bench:
         result = read_result(returned, f"pktgen, {purpose}")
         if not to_nobody:
             for one in result.directions:
-                self.sent[one.device] = self.sent.get(one.device, 0) + one.sent
-                name = str(one.receive_device)
-                self.arrived[name] = self.arrived.get(name, 0) + (one.received or 0)
+                self.sent[one.sender] = self.sent.get(one.sender, 0) + one.sent
+                arrived = self.arrived.get(one.receiver, 0)
+                self.arrived[one.receiver] = arrived + (one.received or 0)
         return result
 
 

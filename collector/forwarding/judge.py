@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from collector.forwarding.trial import Direction, Result, Trial
+from collector.forwarding.trial import IN_TIME, LATE, Direction, Result, Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +18,8 @@ class Checks:
     of the same frames may lie apart, beside ``stray`` frames (neighbour discovery and the like,
     which ports count and the generator does not). ``early``: how much shorter than intended a
     trial may be. ``tester_drops``: which share of the loss the tester's own drops may be.
+    ``alone``: for which share of a trial one of two directions may be sent without the other,
+    where two hosts send them.
     """
 
     rate: float = 0.01
@@ -25,6 +27,7 @@ class Checks:
     stray: int = 20
     early: float = 0.05
     tester_drops: float = 0.01
+    alone: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def judge(trial: Trial, result: Result, checks: Checks) -> Judged:
     """Hold what was counted against what was asked and against itself."""
     reasons: list[str] = []
     for one in result.directions:
-        where = f"{one.device} to {one.receive_device or 'the far host'}"
+        where = f"{one.sender} to {one.receiver}"
         reasons += [f"{where}: {text}" for text in _direction(trial, one, checks)]
     return Judged(trial, result, tuple(reasons))
 
@@ -79,7 +82,24 @@ def _direction(trial: Trial, one: Direction, checks: Checks) -> list[str]:
         )
     if trial.rate_fps is not None:
         found += _offered(trial.rate_fps, one, one.elapsed_s, checks)
+    found += _together(trial, one, checks)
     return found + _sent(one, checks) + _received(one, one.received, checks)
+
+
+def _together(trial: Trial, one: Direction, checks: Checks) -> list[str]:
+    """Directions that two hosts send must be on the wire at the same time."""
+    if one.followed is None:
+        return []
+    if one.followed.how != IN_TIME or one.followed.lag_s is None:
+        late = one.followed.how == LATE
+        why = "the other had begun before it was ready" if late else "it saw nothing of the other"
+        return [f"the directions did not begin together: {why}"]
+    if one.followed.lag_s > checks.alone * trial.duration_s:
+        return [
+            f"the directions did not begin together: this one {one.followed.lag_s:.3f} s after the"
+            f" other (tolerated {checks.alone * trial.duration_s:.3f} s)"
+        ]
+    return []
 
 
 def _offered(wanted: float, one: Direction, elapsed_s: float, checks: Checks) -> list[str]:

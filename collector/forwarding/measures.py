@@ -25,7 +25,7 @@ def max_load(session: Session, setting: Setting) -> Outcome:
     The published figure: the share of line rate that gets through at maximum offered load.
     """
     found = session.run(setting.trial(None))
-    alone = setting.capacity_fps if setting.receives_apart else None
+    alone = setting.capacity_fps if setting.keeps_pace else None
     what = bottleneck(found.result, setting.line_fps, alone)
     return Outcome(
         values={"max_load": found.result.forwarded_fps},

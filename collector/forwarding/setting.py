@@ -17,14 +17,14 @@ HEADROOM = 0.95
 class Setting:
     """What stays the same over a search. Rates are frames a second and direction; ``capacity_fps``
     is what the generator can do without a device in the way, None if that is not known.
-    ``receives_apart``: whether the tester has a processor for receiving beside those that send;
-    else it sends slower with a device in the way, whatever the device does."""
+    ``keeps_pace``: whether only the device can slow it down; else it sends slower with a device in
+    the way, whatever the device does (``collector.run.forwarding_pace``)."""
 
     frame_bytes: int
     line_fps: float
     capacity_fps: float | None
     duration_s: float
-    receives_apart: bool = True
+    keeps_pace: bool = True
 
     @property
     def top_fps(self) -> float:

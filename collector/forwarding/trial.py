@@ -13,6 +13,9 @@ from typing import Any
 from collector.errors import InputError
 from collector.shape import Shape
 
+IN_TIME, LATE, NEVER = "in time", "late", "never"
+FOLLOWED = (IN_TIME, LATE, NEVER)
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -23,9 +26,22 @@ class Trial:
     duration_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How a direction began that is sent by another host than the first: ``in time``, ``lag_s``
+    after the first direction's frames were seen at the latest; ``late``, when they were there
+    already; ``never``, without having seen any."""
+
+    how: str
+    lag_s: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direction:
     """What was counted of one direction of a trial.
+
+    ``host`` and ``receive_host`` are None where one tester has both ports, ``followed`` where its
+    own host sent first or alone.
 
     ``sent`` are the frames that the generator says it sent, ``received`` those of them that
     arrived at the far port (None: nothing counted them), ``errors`` the generator's failed
@@ -45,6 +61,20 @@ class Direction:
     elapsed_s: float | None
     settled: bool | None = None
     counters: Mapping[str, int | None] = field(default_factory=dict)
+    host: str | None = None
+    receive_host: str | None = None
+    followed: Followed | None = None
+
+    @property
+    def sender(self) -> str:
+        """What the sending port is called (``Path.end``)."""
+        return self.device if self.host is None else f"{self.host} {self.device}"
+
+    @property
+    def receiver(self) -> str:
+        """What the far port is called."""
+        device = self.receive_device or "the far host"
+        return device if self.receive_host is None else f"{self.receive_host} {device}"
 
     @property
     def offered_fps(self) -> float:
@@ -133,7 +163,20 @@ def _direction(item: Shape) -> Direction:
         elapsed_s=elapsed,
         settled=item.take_any("settled", (bool,), "true, false or null", None),
         counters=counters,
+        host=item.optional_text("host"),
+        receive_host=item.optional_text("receive_host"),
+        followed=_followed(item),
     )
+
+
+def _followed(item: Shape) -> Followed | None:
+    found = item.take_any("followed", (dict,), "a mapping or null", None)
+    if found is None:
+        return None
+    inner = Shape(found, item.where, f"{item.path}.followed")
+    made = Followed(inner.choice("how", FOLLOWED), inner.number("lag_s", default=None))
+    inner.done()
+    return made
 
 
 def _count(item: Shape, key: str) -> int | None:

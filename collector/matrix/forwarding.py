@@ -10,9 +10,16 @@ from collector.forwarding.spec import ForwardingSpec
 if TYPE_CHECKING:
     from collector.matrix.matrix import Matrix
 
-# A search asks one tester trial by trial: it must have both ports.
-FORWARDING_TOPOLOGIES = ("dut",)
-NETPERF_TOPOLOGIES = ("pair", "chain")
+# A tester with two ports, or one in two parts.
+FORWARDING_TOPOLOGIES = ("dut", "chain")
+# netperf's ends are the two ends of one link.
+NETPERF_TOPOLOGIES = ("pair",)
+
+
+def topologies_of(matrix: Matrix) -> tuple[str, ...]:
+    """The topologies in which the tests of a matrix can be measured, its own among them."""
+    forwarding = any(isinstance(test, ForwardingSpec) for test in matrix.tests)
+    return FORWARDING_TOPOLOGIES if forwarding else NETPERF_TOPOLOGIES
 
 
 def check_forwarding(matrix: Matrix) -> None:
@@ -23,7 +30,7 @@ def check_forwarding(matrix: Matrix) -> None:
     if any(forwarding) and not all(forwarding):
         where = f"{matrix.file}: tests[{forwarding.index(not forwarding[0])}]"
         raise InputError(where, "netperf and forwarding in one matrix", "tests of one kind")
-    wanted = FORWARDING_TOPOLOGIES if any(forwarding) else NETPERF_TOPOLOGIES
+    wanted = topologies_of(matrix)
     if matrix.topology not in wanted:
         what = "forwarding" if any(forwarding) else "netperf"
         raise InputError(

@@ -19,9 +19,9 @@ def prove(
 ) -> list[Finding]:
     """Hold what the tester measured against the declaration and what the device counted.
 
-    ``tester`` is {measured, kernel}: what ``bench_forwarding`` returned, and what ``provenance``
-    read of the kernel afterwards; ``dut`` is {before, after, kernel}: what ``forwarding_evidence``
-    returned before and after the traffic, and the same reading.
+    ``tester`` is {measured, kernels}: what ``bench_forwarding`` returned, and what ``provenance``
+    read of each tester's kernel afterwards, by name; ``dut`` is {before, after, kernel}: what
+    ``forwarding_evidence`` returned before and after the traffic, and the same reading.
     """
     measured, after = tester["measured"]["forwarding"], dut["after"]
     path = measured["path"]
@@ -32,16 +32,19 @@ def prove(
             dut["before"]["evidence"]["boot_id"],
             dut["kernel"]["boot_id"],
         ),
-        equal(
-            "boot of the tester after the traffic",
-            tester["measured"]["boot_id"],
-            tester["kernel"]["boot_id"],
+        *(
+            equal(
+                f"boot of the tester {name} after the traffic",
+                boot_id,
+                tester["kernels"][name]["boot_id"],
+            )
+            for name, boot_id in tester["measured"]["boot_ids"].items()
         ),
         *check_state(group["subjects"].get("forwarding") or {}, ports, after["state"]),
     ]
     for port in ports:
-        count = int(measured["warm_up"]["arrived"].get(port["device"], 0))
-        what = f"frames forwarded to the tester's {port['device']} while warming up"
+        count = int(measured["warm_up"]["arrived"].get(port["end"], 0))
+        what = f"frames forwarded to the tester's {port['end']} while warming up"
         findings.append(Finding(what, "some", str(count), count > 0))
     if all(finding.ok for finding in findings):
         findings += _check_counters(measured["arrived"], ports, after["grown"])
@@ -92,10 +95,10 @@ def _check_counters(
 ) -> list[Finding]:
     findings = []
     for port in ports:
-        wanted = int(arrived.get(port["device"], 0))
+        wanted = int(arrived.get(port["end"], 0))
         found = grown["devices"].get(port["dut_device"], {}).get("tx", {}).get("packets")
         what = f"frames sent by the device's {port['dut_device']}"
-        wish = f"about the {wanted} that the tester's {port['device']} received"
+        wish = f"about the {wanted} that the tester's {port['end']} received"
         near = found is not None and abs(found - wanted) <= STRAY + SHARE * wanted
         findings.append(
             Finding(what, wish, "no such counter" if found is None else str(found), near)

@@ -7,14 +7,14 @@ modules need; nothing here opens a connection.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from collector.errors import InputError, UsageError
 from collector.files import write_json
-from collector.forwarding.spec import KIND
+from collector.forwarding.spec import KIND, ForwardingSpec
 from collector.kernel_state.context import LabelError
 from collector.matrix import tunnel_links
 from collector.matrix.choice import read_choice
@@ -84,6 +84,8 @@ def open_campaign(
     lab: Mapping[str, str],
     client: Mapping[str, Any],
     server: Mapping[str, Any],
+    testers: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    duts: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     missing: Mapping[str, str] | None = None,
     kernels: str | None = None,
     compile_: bool = False,
@@ -91,17 +93,20 @@ def open_campaign(
     """Plan a new run, or take up the run named by ``resume``. Raises CrossoverError.
 
     ``lab`` is {kind, accelerator, name}; ``client`` and ``server`` are {name, control_address,
-    link, links} with the links as the inventory has them; in forwarding tests they are the tester
-    and the device under test. ``configurations`` and ``tests`` choose part of the matrix
-    (collector.matrix.choice). ``missing`` says of types of tunnel and of IKE daemons why a host
-    cannot have them, so that what needs them is skipped. ``kernels`` is ``LABEL=NAME,LABEL=NAME``:
-    every configuration on each of them; ``compile_`` makes also kernels that take long. Returns the
-    run folder and its groups.
+    link, links} with the links as the inventory has them; ``testers`` and ``duts`` are the links of
+    the hosts of a forwarding test, by name. ``configurations`` and ``tests`` choose part of the
+    matrix (collector.matrix.choice). ``missing`` says of types of tunnel and of IKE daemons why a
+    host cannot have them, so that what needs them is skipped. ``kernels`` is
+    ``LABEL=NAME,LABEL=NAME``: every configuration on each of them; ``compile_`` makes also kernels
+    that take long. Returns the run folder and its groups.
     """
     for_kernels(lab["kind"], kernels)
     spec = for_kind(load_matrix(find_matrix(matrix)), lab["kind"])
     spec = without_daemons(without(spec, missing or {}), missing or {})
     home = campaign_kernels.home_of(lab)
+    forwards = any(isinstance(test, ForwardingSpec) for test in spec.tests)
+    if forwards:
+        lab = {**lab, "topology": forwarding.topology_of(testers or {}, duts or {})}
     if resume:
         folder = runs / resume
     else:
@@ -123,39 +128,52 @@ def open_campaign(
     run = load_run(folder)
     if run.plan.matrix != spec.name:
         raise InputError(str(folder), f"a run of {run.plan.matrix}", f"one of {spec.name}")
-    if resume and (run.plan.lab.kind, run.plan.lab.accelerator) != (
-        lab["kind"],
-        lab["accelerator"],
-    ):
-        raise InputError(
-            str(folder),
-            f"a run on {run.plan.lab.kind} under {run.plan.lab.accelerator}",
-            f"one on {lab['kind']} under {lab['accelerator']}, to go on with it",
-        )
     if resume:
+        _check_same_lab(run, lab)
         journal.append(folder, "run", resumed=True)
     left = groups_of(run.plan, journal.finished(run.journal))
-    groups, away = campaign_kernels.with_boots(
-        run, left, home, lambda group: describe_group(run, group, client, server)
-    )
+
+    def describe(group: Group) -> dict[str, Any]:
+        if forwards:
+            return forwarding.describe(run, group, testers or {}, duts or {})
+        return describe_group(run, group, client, server)
+
+    groups, away = campaign_kernels.with_boots(run, left, home, describe)
     return {
         "run_folder": str(folder),
         "run_id": run.plan.run_id,
         "blocks": run.plan.blocks,
         "subjects": list(spec.subjects),
         "groups": groups,
+        "forwarding": forwards,
         "home": campaign_kernels.describe(run.plan, None, home.boot, home) if away else None,
     }
+
+
+def _check_same_lab(run: Run, lab: Mapping[str, str]) -> None:
+    """Raises InputError where a run was begun on hosts of another kind, or joined otherwise."""
+    begun = run.plan.lab
+    if (begun.kind, begun.accelerator) != (lab["kind"], lab["accelerator"]):
+        raise InputError(
+            str(run.path),
+            f"a run on {begun.kind} under {begun.accelerator}",
+            f"one on {lab['kind']} under {lab['accelerator']}, to go on with it",
+        )
+    # Plans have not always said it.
+    if begun.topology is not None and begun.topology != lab.get("topology"):
+        raise InputError(
+            str(run.path),
+            f"a run in topology {begun.topology}",
+            f"one in {lab.get('topology')}, to go on with it",
+        )
 
 
 def describe_group(
     run: Run, group: Group, client: Mapping[str, Any], server: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A group with everything that the roles need of it; ``client`` and ``server`` as in
-    ``open_campaign``. Raises InputError."""
+    """A group of netperf tests with everything that the roles need of it; ``client`` and
+    ``server`` as in ``open_campaign``. Raises InputError."""
     plan = run.plan
-    if any(test.kind == KIND for test in plan.tests):
-        return forwarding.describe(run, group, client, server)
     declared = next(item for item in plan.configurations if item.name == group.configuration)
     link = client["link"]
     names = addresses(link)
@@ -287,7 +305,7 @@ def _record_measured(
     for cell in group["cells"] if built else ():
         by_hand.write(folder / "evidence" / cell / str(group["block"]) / "setup.json", built)
     if group.get("kind") == KIND:
-        # The tester keeps its own kernel.
+        # Testers keep their own kernel.
         said = {"device under test": proof_kernel.of_provenance(hosts["dut"]["kernel"])}
         findings = proof_kernel.prove(group.get("boot"), said)
         findings += proof_forwarding.prove(group, hosts["tester"], hosts["dut"])

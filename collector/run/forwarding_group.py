@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from collector.errors import InputError
 from collector.files import write_json
 from collector.forwarding.raw import SEARCH_FILE
 from collector.forwarding.spec import KIND
@@ -25,10 +26,13 @@ DUT_FILE = "dut.json"
 
 
 def describe(
-    run: Run, group: Group, tester: Mapping[str, Any], dut: Mapping[str, Any]
+    run: Run,
+    group: Group,
+    testers: Mapping[str, Sequence[Mapping[str, Any]]],
+    duts: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> dict[str, Any]:
-    """A group with everything that the roles need of it; ``tester`` and ``dut`` are {name,
-    links} with the links as the inventory has them."""
+    """A group with everything that the roles need of it; ``testers`` and ``duts`` are the hosts'
+    links as the inventory has them, by name. Raises InputError as ``topology_of`` does."""
     plan = run.plan
     declared = next(item for item in plan.configurations if item.name == group.configuration)
     tests = {test.name: test for test in plan.tests}
@@ -41,10 +45,34 @@ def describe(
         "arm": group.arm,
         "cells": list(group.cells),
         "subjects": declared.subjects,
-        "tester": {"name": tester["name"], "links": tester["links"]},
-        "dut": {"name": dut["name"], "links": dut["links"]},
+        "testers": [{"name": name, "links": list(links)} for name, links in testers.items()],
+        "dut": _device(testers, duts),
         "settings": {cell: settings[cell] for cell in group.cells},
     }
+
+
+def topology_of(
+    testers: Mapping[str, Sequence[Mapping[str, Any]]],
+    duts: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> str:
+    """What the links of an inventory amount to: ``dut``, or ``chain`` where two testers share
+    them. Raises InputError for too few hosts of either group, or too many."""
+    theirs = {str(link["name"]) for link in _device(testers, duts)["links"]}
+    joined = [any(str(link["name"]) in theirs for link in links) for links in testers.values()]
+    return "chain" if sum(joined) > 1 else "dut"
+
+
+def _device(
+    testers: Mapping[str, Sequence[Mapping[str, Any]]],
+    duts: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> dict[str, Any]:
+    """The one device under test. Raises InputError."""
+    if not testers:
+        raise InputError("inventory: group testers", "no host", "one, or two for three in a row")
+    if len(duts) != 1:
+        raise InputError("inventory: group duts", ", ".join(duts) or "no host", "one host")
+    ((name, links),) = duts.items()
+    return {"name": name, "links": list(links)}
 
 
 class Raw:
@@ -74,11 +102,8 @@ def record(
     """
     measured = hosts["tester"]["measured"]["forwarding"]
     identities = {
-        name: {
-            "kernel": hosts[name]["kernel"]["kernel"]["release"],
-            "boot_id": hosts[name]["kernel"]["boot_id"],
-        }
-        for name in ("dut", "tester")
+        part: {"kernel": found["kernel"]["release"], "boot_id": found["boot_id"]}
+        for part, found in _parts(hosts).items()
     }
     shared = findings_of.first_failure(list(findings))
     block = group["block"]
@@ -109,6 +134,15 @@ def record(
     return statuses
 
 
+def _parts(hosts: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What ``provenance`` said of each host, by its part in the test."""
+    kernels = hosts["tester"]["kernels"]
+    path = hosts["tester"]["measured"]["forwarding"]["path"]
+    near, far = path["first"]["host"], path["second"]["host"]
+    found = {"dut": hosts["dut"]["kernel"], "tester": kernels[near]}
+    return found if far == near else {**found, "far tester": kernels[far]}
+
+
 def judge_search(
     search: Mapping[str, Any] | None, unproven: str | None
 ) -> tuple[SampleStatus, str | None]:
@@ -125,14 +159,14 @@ def judge_search(
     return SampleStatus.OK, None
 
 
-def known_capacity(folder: Path, boot_id: str) -> dict[str, float]:
-    """What the generator is known to do in this boot of the tester, by test."""
-    return dict(_capacities(folder).get(boot_id, {}))
+def known_capacity(folder: Path, boot_ids: Iterable[str]) -> dict[str, float]:
+    """What the generator is known to do in these boots of the testers, by test."""
+    return dict(_capacities(folder).get(" ".join(boot_ids), {}))
 
 
-def remember_capacity(folder: Path, boot_id: str, fps: Mapping[str, float]) -> None:
-    """Keep what the generator can do for the groups that follow in this boot."""
-    known = {**_capacities(folder), boot_id: dict(fps)}
+def remember_capacity(folder: Path, boot_ids: Iterable[str], fps: Mapping[str, float]) -> None:
+    """Keep what the generator can do for the groups that follow in these boots."""
+    known = {**_capacities(folder), " ".join(boot_ids): dict(fps)}
     write_json(folder / CALIBRATION_FILE, {"schema": 1, "boots": known})
 
 

@@ -28,11 +28,12 @@ SAMPLES_FILE = "samples.parquet"
 @dataclass(frozen=True, slots=True)
 class Lab:
     """Where a run is measured. ``kind``: guests, exact, netns or hardware; ``accelerator``: tcg,
-    kvm or none; ``name``: the lab's own name."""
+    kvm or none; ``name``: the lab's own name; ``topology``: of forwarding tests, dut or chain."""
 
     kind: str
     accelerator: str
     name: str
+    topology: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,7 @@ def parse_plan(document: Any, where: str) -> Plan:
             kind=lab.choice("kind", ("guests", "exact", "netns", "hardware")),
             accelerator=lab.choice("accelerator", ("tcg", "kvm", "none")),
             name=lab.text("name"),
+            topology=lab.optional_text("topology"),
         ),
         seed=top.integer("seed"),
         blocks=top.integer("blocks"),

@@ -170,6 +170,14 @@ def program(stream: Stream) -> List[Tuple[int, int, int, int]]:
     return [*found, (_RET, 0, 0, 1), (_RET, 0, 0, 0)]
 
 
+def attach(opened: socket.socket, stream: Stream) -> None:
+    """Have a packet socket of Ethernet see nothing but the stream's frames. OSError."""
+    code = b"".join(struct.pack("HBBI", *step) for step in program(stream))
+    held = ctypes.create_string_buffer(code)
+    attached = struct.pack("HP", len(code) // 8, ctypes.addressof(held))
+    opened.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, attached)
+
+
 class PacketFilter:
     """A filter on a packet socket, which ends with this process."""
 
@@ -181,14 +189,11 @@ class PacketFilter:
 
     def add(self, device: str, stream: Stream) -> None:
         """Make it. HostError with the kernel's reason when it cannot."""
-        code = b"".join(struct.pack("HBBI", *step) for step in program(stream))
-        held = ctypes.create_string_buffer(code)
         opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         try:
             # Nobody reads the frames; those that find no room are counted all the same.
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
-            attached = struct.pack("HP", len(code) // 8, ctypes.addressof(held))
-            opened.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, attached)
+            attach(opened, stream)
             opened.bind((device, _ETH_P_IP))
         except OSError as error:
             opened.close()

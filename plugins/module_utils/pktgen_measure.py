@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
@@ -20,6 +20,7 @@ from .host.run import Run
 from .kernel_state.pktgen import Report
 from .pktgen_count import Snapshot, grown, snapshot
 from .pktgen_filter import NONE, Counted, Filter, NftFilter, add_filter, tables
+from .pktgen_follow import await_begin
 from .pktgen_run import Generator, elapsed_s
 from .pktgen_trial import ETHERNET_BYTES, Port, Sender, Stream, Trial, configured_fps, senders
 
@@ -146,7 +147,13 @@ def measure(
             generator.make(made, trial)
             before = snapshot(devices, run)
             started_at = datetime.now(timezone.utc)
-            generator.run(trial.duration_s, bounded=all(one.count for one in made))
+            bounded = all(one.count for one in made)
+            followed = generator.run(
+                trial.duration_s,
+                bounded,
+                lambda: await_begin(trial.begin, trial.ports[0].stream),
+                trial.begin.longest_s,
+            )
             reports = {sender.name: generator.report(sender.name) for sender in made}
             sleep(trial.drain_s)
             reading = read_settled(watches, devices, run, sleep)
@@ -159,6 +166,7 @@ def measure(
         "duration_s": trial.duration_s,
         "intended_fps": trial.rate_fps,
         "configured_fps": configured_fps(trial),
+        "followed": None if followed is None else asdict(followed),
         "directions": [
             _direction(
                 port,

@@ -15,7 +15,7 @@ import fcntl
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
@@ -24,6 +24,7 @@ from .host.errors import BusyError, HostError
 from .host.run import environment
 from .kernel_state.errors import StateError
 from .kernel_state.pktgen import Report, parse_report, parse_thread
+from .pktgen_begin import Begun, Seen, begun
 from .pktgen_trial import Sender, Trial, lines, not_held
 
 PROC = Path("/proc/net/pktgen")
@@ -166,14 +167,23 @@ class Generator:
         except StateError as error:
             raise HostError(f"pktgen: {name}: {error}") from None
 
-    def run(self, duration_s: float, bounded: bool) -> None:
-        """Let all devices send for ``duration_s`` seconds from the first frame on.
+    def run(
+        self,
+        duration_s: float,
+        bounded: bool,
+        wait: Callable[[], Optional[Seen]] = lambda: None,
+        wait_s: float = 0.0,
+    ) -> Optional[Begun]:
+        """Let all devices send for ``duration_s`` seconds from the first frame on; how they began
+        where they follow another host. When all is ready ``wait`` is called, which takes ``wait_s``
+        seconds at most.
 
         ``bounded``: each has a count and ends by itself, so one that lags is given a little more
         time. When this returns or raises, none sends. HostError when pktgen could not be started.
         """
         limit_s = duration_s + (duration_s * LAG + LAG_S if bounded else 0)
-        argv = ["timeout", "--signal=TERM", f"{limit_s + START_S:.3f}", "tee"]
+        longest_s = wait_s + limit_s + START_S
+        argv = ["timeout", "--signal=TERM", f"{longest_s:.3f}", "tee"]
         try:
             starter = subprocess.Popen(
                 [*argv, str(self.proc / "pgctrl")],
@@ -185,8 +195,11 @@ class Generator:
         except FileNotFoundError:
             raise HostError("timeout: not installed on this host; coreutils has it") from None
         said = b""
+        seen: Optional[Seen] = None
         with starter:
             try:
+                # Everything is there by now but the word.
+                seen = wait()
                 _tell(starter, b"start\n")
                 began = self._await_start(starter)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -200,6 +213,7 @@ class Generator:
         if not ours and starter.returncode not in (0, 124):
             words = said.decode(errors="replace").strip() or f"ended with {starter.returncode}"
             raise HostError(f"pktgen: start: {words}")
+        return None if seen is None else begun(seen, began)
 
     def _await_start(self, starter: "subprocess.Popen[bytes]") -> float:
         """The monotonic time of the first frame; now, if the run was too short to be seen."""

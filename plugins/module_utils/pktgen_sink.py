@@ -73,7 +73,9 @@ def start(
             "before": {device: asdict(one) for device, one in before.items()},
         },
     )
-    return watches
+    return [
+        {**watch, "packets": before[watch["device"]].link.rx.get("packets")} for watch in watches
+    ]
 
 
 def stop(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from .host.errors import HostError
+from .pktgen_begin import AT_ONCE, Begin, read_begin
 
 FCS_BYTES = 4
 ETHERNET_BYTES = 14
@@ -89,6 +90,7 @@ class Trial:
     udp_checksum: bool
     clone: int
     burst: int
+    begin: Begin = AT_ONCE
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,7 @@ def read_trial(given: Mapping[str, Any]) -> Trial:
         bool(given["udp_checksum"]),
         given["clone"],
         given["burst"],
+        read_begin(given.get("lead_s", 0), given.get("follow")),
     )
 
 

@@ -86,6 +86,30 @@ options:
     description: Seconds between the end of the traffic and the reading of the counters.
     type: float
     default: 2
+  lead_s:
+    description: Seconds between being ready to send and sending; so long another host, that
+      follows, has to get ready as well.
+    type: float
+    default: 0
+  follow:
+    description:
+      - Begins to send when the first frame arrives of another host that sends to this one what the
+        first of O(ports) sends to it. If none comes for O(follow.limit_s), sending begins then.
+    type: dict
+    suboptions:
+      device:
+        description: Device on which they arrive.
+        type: str
+        required: true
+      packets:
+        description: What the device had received before the other host could begin, as
+          M(crossover.lab.pktgen_sink) returns it.
+        type: int
+        required: true
+      limit_s:
+        description: Seconds to wait.
+        type: float
+        default: 10
   udp_port:
     description: UDP destination port.
     type: int
@@ -139,6 +163,9 @@ trial:
   description: >-
     What was declared (C(frame_bytes), C(duration_s), C(intended_fps), and C(configured_fps), the
     rate that whole nanoseconds between frames allow), C(started_at) in UTC, and C(directions).
+    With O(follow), C(followed) says C(how) sending began - C(in time), C(lag_s) seconds after the
+    other host's first frame had arrived; C(late) when frames had arrived before this host was
+    ready; C(never) when none arrived.
     Rates are frames a second. A count that is not known is null.
   type: dict
   returned: for O(state=run)
@@ -205,6 +232,15 @@ ARGUMENTS = {
     "queues": {"type": "int", "default": 1},
     "cpus": {"type": "list", "elements": "int", "default": []},
     "drain_s": {"type": "float", "default": 2},
+    "lead_s": {"type": "float", "default": 0},
+    "follow": {
+        "type": "dict",
+        "options": {
+            "device": {"type": "str", "required": True},
+            "packets": {"type": "int", "required": True},
+            "limit_s": {"type": "float", "default": 10},
+        },
+    },
     "udp_port": {"type": "int", "default": 9},
     "udp_source_port": {"type": "int", "default": 1024},
     "udp_checksum": {"type": "bool", "default": False},

@@ -81,7 +81,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 watches:
-  description: For each stream its device, and why there is no filter (null when there is one).
+  description: >-
+    For each stream its C(device), the C(packets) that the device had received before (since it was
+    made), and the C(reason) why there is no filter (null when there is one).
   type: list
   elements: dict
   returned: for O(state=started)

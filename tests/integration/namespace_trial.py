@@ -1,6 +1,7 @@
 """Runs inside a network namespace with a veth pair ``left``/``right``; prints what it found.
 
 ``count``: a packet socket's filter on ``right`` against frames sent from ``left``.
+``follow``: what waits on ``right`` for the first of them.
 ``forwarding RECORD``: the module's steps on both, with the real ``ip`` and ``/proc/sys``.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ for folder in (ROOT, ROOT / "tests" / "unit" / "module_utils"):
 from ansible_collections.crossover.lab.plugins.module_utils import (  # noqa: E402 - as above
     forwarding_apply,
     pktgen_filter,
+    pktgen_follow,
     pktgen_trial,
 )
 from ansible_collections.crossover.lab.plugins.module_utils.host import run  # noqa: E402 - as above
@@ -75,6 +79,35 @@ def count() -> dict[str, Any]:
     return {"matched": found.matched, "again": made.read().matched, "removed": made.remove()}
 
 
+def follow() -> dict[str, Any]:
+    """When the first frame of the stream arrived among others, and when none does."""
+    from test_pktgen_filter import frame
+
+    sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    sender.bind(("left", 0))
+
+    def send(**changed: Any) -> None:
+        data = frame(STREAM, **changed)
+        sender.send(b"\xff" * 6 + data[6:].ljust(STREAM.packet_bytes - 6, b"\0"))
+
+    sent_at = []
+
+    def later() -> None:
+        time.sleep(0.3)
+        send(magic=1)
+        time.sleep(0.3)
+        sent_at.append(time.monotonic())
+        send()
+
+    sending = threading.Thread(target=later)
+    sending.start()
+    arrived = pktgen_follow.first_frame("right", STREAM, 30)
+    sending.join()
+    never = pktgen_follow.first_frame("right", STREAM, 0.1)
+    sender.close()
+    return {"after": None if arrived is None else arrived - sent_at[0], "never": never}
+
+
 def step(wanted: dict[str, Any], path: Path) -> list[str]:
     """Carry a declaration out; the keys that changed."""
     prepared = forwarding_apply.prepare(wanted, path, run.run)
@@ -92,4 +125,5 @@ def forwarding(path: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(count() if sys.argv[1] == "count" else forwarding(Path(sys.argv[2]))))
+    trials = {"count": count, "follow": follow, "forwarding": lambda: forwarding(Path(sys.argv[2]))}
+    print(json.dumps(trials[sys.argv[1]]()))

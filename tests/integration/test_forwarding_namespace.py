@@ -54,6 +54,13 @@ def test_a_packet_socket_counts_exactly_the_stream():
     assert found == {"matched": 10, "again": 10, "removed": True}
 
 
+def test_the_first_frame_of_a_stream_is_seen_when_it_arrives():
+    found = json.loads(inside('exec "$1" "$2" follow', sys.executable, str(SCRIPT)))
+    # Not the frame of another stream, which was sent 0.3 s before.
+    assert found["after"] > -0.1
+    assert found["never"] is None
+
+
 def test_a_device_under_test_is_made_once_and_put_back(tmp_path):
     script = f'{STATE}; echo =; "$1" "$2" forwarding "$3"; echo =; {STATE}'
     out = inside(script, sys.executable, str(SCRIPT), str(tmp_path / "record.json"))

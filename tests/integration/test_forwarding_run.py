@@ -1,6 +1,7 @@
 """A forwarding matrix from the command line: planned, measured, proven, restored, reported.
 
-It has a lab of its own, of the topology that the matrix wants.
+It has a lab of its own, of the topology that the matrix wants, and another of the one that would do
+as well: three hosts in a row, which take no longer with one size.
 """
 
 from __future__ import annotations
@@ -76,15 +77,20 @@ def crossover(*words: str, runs: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory):
+PART = ["--configurations", "empty", "--tests", "size_1518,throughput_1518"]
+FORMS = {"dut": [], "chain": ["--topology", "chain", *PART]}
+TESTERS = {"dut": {"tester"}, "chain": {"tester", "far tester"}}
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
     """(what the command printed, the run folder) of one run; the lab is put down after it."""
     runs = tmp_path_factory.mktemp("forwarding")
     file = runs / "small.yml"
     file.write_text(yaml.safe_dump(MATRIX))
-    done = crossover("run", str(file), "--short", runs=runs)
+    done = crossover("run", str(file), "--short", *FORMS[request.param], runs=runs)
     yield done, next(runs.glob("forwarding-*"), None)
-    lab = f"{os.environ.get('CROSSOVER_LAB', 'test')}-dut"
+    lab = f"{os.environ.get('CROSSOVER_LAB', 'test')}-{request.param}"
     down = crossover("lab", "--name", lab, "down", runs=runs)
     assert down.returncode == 0, down.stderr
 
@@ -106,6 +112,8 @@ def test_a_run_prints_the_table_and_leaves_all_that_it_rests_on(measured) -> Non
         assert {"warm_up", "search"} <= {line["purpose"] for line in lines}
         assert 0 < sample.value <= 100
         assert sample.bounded_by in ("line rate", "device", "generator")
+        hosts = json.loads((raw / "result.json").read_text())["hosts"]
+        assert set(hosts) == {"dut", *TESTERS[str(run.plan.lab.topology)]}
 
 
 @pytest.mark.lab

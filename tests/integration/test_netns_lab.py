@@ -235,7 +235,7 @@ def test_two_labs_run_side_by_side_and_down_ends_its_own_only(lab):
     other = NetnsLab(f"{lab.name}-b")
     try:
         instance.up(wish(other.name, "chain"))
-        assert other.on("router", "ip -br link show dev eth2").startswith("eth2")
+        assert other.on("dut", "ip -br link show dev eth2").startswith("eth2")
         lab.on("client", "ping -c 1 -W 5 198.18.0.2")
     finally:
         assert instance.down(other.name)

@@ -69,9 +69,9 @@ class Topology:
         return sorted(found, key=lambda pair: pair[1].device)
 
     def boots_kernels(self, node: str) -> bool:
-        """Whether a kernel that is to be measured is booted on the node. A tester alone keeps the
-        image's own: what changes on it would be taken for the device under test."""
-        return self.nodes[node] != (TESTERS,)
+        """Whether a kernel that is to be measured is booted on the node. A tester keeps the image's
+        own: what changes on it would be taken for the device under test."""
+        return TESTERS not in self.nodes[node]
 
     def host_vars(self, node: str, lab: str | None = None) -> dict[str, Any]:
         """What the inventory says of a node: its test devices, addresses and peers, and the

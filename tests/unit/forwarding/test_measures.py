@@ -120,7 +120,7 @@ def test_a_device_that_buffers_all_has_no_limit_to_find():
     ("apart", "wanted"), [(True, Bottleneck.DEVICE), (False, Bottleneck.GENERATOR)]
 )
 def test_a_tester_that_receives_with_the_processor_that_sends_may_be_the_bottleneck(apart, wanted):
-    made = replace(setting(400_000), receives_apart=apart)
+    made = replace(setting(400_000), keeps_pace=apart)
     found, _ = searched(max_load, Device(steady(1e6), 200_000), made)
     assert found.bottleneck is wanted
     found, _ = searched(max_load, Device(steady(100_000), 200_000), made)

@@ -99,8 +99,8 @@ NETPERF = {"name": "tcp_rr", "netperf": "TCP_RR"}
 @pytest.mark.parametrize(
     ("tops", "text"),
     [
-        ({"topology": "pair"}, "topology: found 'pair'; wanted dut, for tests with forwarding"),
-        ({"tests": [NETPERF]}, "topology: found 'dut'; wanted pair or chain, for tests with netp"),
+        ({"topology": "pair"}, "topology: found 'pair'; wanted dut or chain, for tests with f"),
+        ({"tests": [NETPERF]}, "topology: found 'dut'; wanted pair, for tests with netperf"),
         (
             {"tests": [DOCUMENT["tests"][0], NETPERF]},
             r"tests\[1\]: found netperf and forwarding in one matrix; wanted tests of one kind",

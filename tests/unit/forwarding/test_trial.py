@@ -53,6 +53,10 @@ def test_a_result_is_what_was_counted():
             changed(counters={"far_rx": "many"}),
             r"counters.far_rx: found 'many'; wanted a count or null",
         ),
+        (
+            changed(followed={"how": "soon", "lag_s": None}),
+            r"raw: directions\[0\].followed.how: found 'soon'; wanted one of in time, late, never",
+        ),
     ],
 )
 def test_what_is_no_count_is_told_by_its_key(document, text):

@@ -80,7 +80,7 @@ def test_kernels_are_booted_where_they_are_measured_and_a_tester_keeps_its_own()
     assert booted == {
         "pair": ["client", "server"],
         "dut": ["dut"],
-        "chain": ["client", "router", "server"],
+        "chain": ["dut"],
         "single": ["host"],
     }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+from ansible_collections.crossover.lab.plugins.module_utils.pktgen_begin import Begun, Seen, begun
 from ansible_collections.crossover.lab.plugins.module_utils.pktgen_run import Generator
 
 THREAD = "kpktgend_"
@@ -14,6 +16,9 @@ class Kernel(Generator):
 
     ``sends``: frames of each device once it is started, by default its count.
     """
+
+    # When the first frame is sent, by the monotonic clock.
+    FIRST_S = 100.0
 
     def __init__(self, folder: Path, cpus: int = 1) -> None:
         self.folder = folder / "pktgen"
@@ -27,6 +32,7 @@ class Kernel(Generator):
         self.refuses: set[str] = set()
         self.sends: dict[str, int] = {}
         self.runs: list[tuple[float, bool]] = []
+        self.waits: list[float] = []
         self.cpus = cpus
         self._show()
 
@@ -49,11 +55,20 @@ class Kernel(Generator):
             self.told[name][word] = value
         self._show()
 
-    def run(self, duration_s: float, bounded: bool) -> None:
+    def run(
+        self,
+        duration_s: float,
+        bounded: bool,
+        wait: Callable[[], Seen | None] = lambda: None,
+        wait_s: float = 0.0,
+    ) -> Begun | None:
         self.runs.append((duration_s, bounded))
+        self.waits.append(wait_s)
+        seen = wait()
         for device in self.told:
             self.sends.setdefault(device, int(self.told[device]["count"]) or 1000)
         self._show()
+        return None if seen is None else begun(seen, self.FIRST_S)
 
     def _show(self) -> None:
         (self.folder / "pgctrl").write_text("Packet Generator\n")

@@ -223,9 +223,9 @@ class TestSink:
     def test_a_beginning_and_an_end(self, tmp_path, net):
         host, path = Host(), tmp_path / "run" / "sink.json"
         watches = sink.start(sink.read_streams(SINK), host, path, net)
-        assert [(watch["device"], watch["reason"]) for watch in watches] == [
-            ("eth1", None),
-            ("eth2", None),
+        assert [(one["device"], one["packets"], one["reason"]) for one in watches] == [
+            ("eth1", 1000, None),
+            ("eth2", 1000, None),
         ]
         assert host.tables == {"crossover_sink_0": "eth1", "crossover_sink_1": "eth2"}
         found = sink.stop(1.0, host, path, lambda _s: None)

@@ -13,6 +13,7 @@ from ansible_collections.crossover.lab.plugins.module_utils import pktgen_run
 from ansible_collections.crossover.lab.plugins.module_utils import pktgen_trial as trials
 from ansible_collections.crossover.lab.plugins.module_utils.host import kmod, record
 from ansible_collections.crossover.lab.plugins.module_utils.host.errors import BusyError, HostError
+from ansible_collections.crossover.lab.plugins.module_utils.pktgen_begin import Begun, Seen
 
 from .pktgen_kernel import Kernel
 from .test_pktgen_trial import LEFT, RIGHT, read
@@ -168,6 +169,21 @@ def test_nothing_holds_the_start_when_the_module_was_killed(tmp_path):
     while writers(pipe) and time.monotonic() < limit:
         time.sleep(0.05)
     assert writers(pipe) == []
+
+
+def test_nothing_is_started_before_its_time(tmp_path, monkeypatch):
+    control = tmp_path / "pgctrl"
+    generator = pktgen_run.Generator(tmp_path, tmp_path / "x.json")
+    monkeypatch.setattr(generator, "devices", dict)
+    before = []
+
+    def wait():
+        before.append(control.exists() and control.read_text())
+        return Seen("never", None)
+
+    assert generator.run(0.1, bounded=True, wait=wait, wait_s=5) == Begun("never", None)
+    assert before[0] in (False, "")
+    assert control.read_text() == "start\n"
 
 
 def test_a_start_that_fails_is_told_in_its_own_words(tmp_path, monkeypatch):

@@ -1,13 +1,25 @@
 """A forwarding run as the playbooks see it: planned, measured, proven, recorded, read back."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
-from forwarding_hosts import DUT, DUT_LINKS, KERNEL, TESTER, TESTER_LINKS, Hosts
+from forwarding_hosts import (
+    DUT,
+    DUT_LINKS,
+    FAR,
+    KERNEL,
+    NEAR,
+    TESTER,
+    TESTER_LINKS,
+    Apart,
+    Hosts,
+)
 from forwarding_matrix import document, with_test
 
 from collector.errors import InputError
+from collector.forwarding import apart
 from collector.forwarding.bench import Bench
 from collector.forwarding.path import NOBODY, find_path
 from collector.forwarding.simulated import Device, steady
@@ -31,15 +43,17 @@ def opened(tmp_path, tops=None, **changes):
         "blocks": 1,
         "seed": 3,
         "lab": {"kind": "guests", "accelerator": "tcg", "name": "default"},
-        "client": TESTER,
-        "server": DUT,
+        "client": {},
+        "server": {},
+        "testers": {"tester": TESTER_LINKS},
+        "duts": {"dut": DUT_LINKS},
         **changes,
     }
     return open_campaign(**wanted)
 
 
 def path():
-    return find_path(TESTER, DUT, {}, {})
+    return find_path([TESTER], DUT, {})
 
 
 def measured(tmp_path, campaign, group, hosts, **dut):
@@ -49,8 +63,8 @@ def measured(tmp_path, campaign, group, hosts, **dut):
     raw = Raw(folder, group["block"], group["cells"])
     found = Bench(path(), hosts.module, raw.keep).measure(group)
     tester = {
-        "measured": {"forwarding": found, "boot_id": "b1"},
-        "kernel": {**KERNEL, "kernel": {"release": "6.1.0"}},
+        "measured": {"forwarding": found, "boot_ids": {"tester": "b1"}},
+        "kernels": {"tester": {**KERNEL, "kernel": {"release": "6.1.0"}}},
     }
     return record_event(
         run_folder=campaign["run_folder"],
@@ -216,12 +230,13 @@ def test_every_measure_has_a_value_in_its_unit(tmp_path, test, value):
 
 
 def test_what_the_generator_can_do_is_known_for_a_boot(tmp_path):
-    remember_capacity(tmp_path, "b1", {"64 bidirectional 1": 5e5})
-    assert known_capacity(tmp_path, "b1") == {"64 bidirectional 1": 5e5}
-    assert known_capacity(tmp_path, "b2") == {}
-    remember_capacity(tmp_path, "b2", {"64 bidirectional 1": 4e5})
-    assert known_capacity(tmp_path, "b1") == {"64 bidirectional 1": 5e5}
-    assert known_capacity(tmp_path / "absent", "b1") == {}
+    remember_capacity(tmp_path, ["b1"], {"64 bidirectional 1": 5e5})
+    assert known_capacity(tmp_path, ["b1"]) == {"64 bidirectional 1": 5e5}
+    assert known_capacity(tmp_path, ["b2"]) == {}
+    assert known_capacity(tmp_path, ["b1", "b2"]) == {}
+    remember_capacity(tmp_path, ["b2"], {"64 bidirectional 1": 4e5})
+    assert known_capacity(tmp_path, ["b1"]) == {"64 bidirectional 1": 5e5}
+    assert known_capacity(tmp_path / "absent", ["b1"]) == {}
 
 
 def link(**changes):
@@ -234,7 +249,8 @@ def link(**changes):
         (
             TESTER_LINKS[:1],
             DUT_LINKS,
-            "inventory: bench_links of tester and dut: found links of the same name: left; wanted",
+            r"inventory: bench_links of tester, dut: found links of a tester and the device with"
+            r" one name: left \(tester\); wanted two",
         ),
         (
             link(speed_mbps=-1),
@@ -255,15 +271,93 @@ def link(**changes):
 )
 def test_an_inventory_that_does_not_tell_the_path(tester, dut, text):
     with pytest.raises(InputError, match=f"^.*{text}"):
-        find_path({"name": "tester", "links": tester}, {"name": "dut", "links": dut}, {}, {})
+        find_path([{"name": "tester", "links": tester}], {"name": "dut", "links": dut}, {})
 
 
 def test_what_the_inventory_leaves_open_the_devices_say():
     found = find_path(
-        {"name": "tester", "links": link(speed_mbps=None)},
+        [{"name": "tester", "links": link(speed_mbps=None)}],
         {"name": "dut", "links": [{**DUT_LINKS[0], "mac": None}, DUT_LINKS[1]]},
-        {"eth1": {"speed_mbps": 10_000}},
-        {"eth1": {"speed_mbps": 2500, "address": "02:00:00:00:00:09"}},
+        {
+            "tester": {"eth1": {"speed_mbps": 10_000}},
+            "dut": {"eth1": {"speed_mbps": 2500, "address": "02:00:00:00:00:09"}},
+        },
     )
     assert (found.first.speed_mbps, found.first.dut_mac) == (2500, "02:00:00:00:00:09")
     assert found.speed_mbps == 1000
+
+
+IN_A_ROW = {"near": NEAR["links"], "far": FAR["links"]}
+
+
+def measured_apart(campaign, group, hosts):
+    """The same as ``measured`` with the tester in two parts."""
+    folder = campaign["run_folder"]
+    record_event(run_folder=folder, group=group, event="begin", hosts={})
+    raw = Raw(Path(folder), group["block"], group["cells"])
+    in_a_row = find_path(group["testers"], group["dut"], {})
+    found = Bench(in_a_row, lambda asked: apart.measure(asked, hosts.together), raw.keep)
+    boots = {"near": "b1", "far": "b3"}
+    kernels = {name: {"kernel": {"release": name}, "boot_id": boots[name]} for name in boots}
+    tester = {"measured": {"forwarding": found.measure(group), "boot_ids": boots}}
+    return record_event(
+        run_folder=folder,
+        group=group,
+        event="measured",
+        hosts={"tester": {**tester, "kernels": kernels}, "dut": hosts.total.dut()},
+    )
+
+
+def test_a_tester_in_two_parts_is_measured_with_and_proven_the_same(tmp_path):
+    campaign = opened(tmp_path, document(topology="chain"), testers=IN_A_ROW)
+    for group in campaign["groups"]:
+        hosts = Apart(Device(steady(300_000), 2e6))
+        assert set(measured_apart(campaign, group, hosts).values()) == {"ok"}
+    finish(Path(campaign["run_folder"]))
+    run = load_run(campaign["run_folder"])
+    assert run.plan.lab.topology == "chain"
+    samples = [s for s in read_samples(run.path) if s.status is SampleStatus.OK]
+    assert len(samples) == 6
+    sample = next(one for one in samples if one.test == "size_64")
+    assert sample.value == pytest.approx(100 * 300_000 / 1_488_095, rel=1e-4)
+    assert sample.bounded_by == "device"
+    assert sample.kernel == "6.12.0"  # the device's
+    raw = run.path / "raw" / sample.cell_id / "0"
+    assert set(json.loads((raw / "result.json").read_text())["hosts"]) == {
+        "dut",
+        "tester",
+        "far tester",
+    }
+    proof = json.loads((run.path / "evidence" / sample.cell_id / "0" / "proof.json").read_text())
+    whats = [finding["what"] for finding in proof["findings"]]
+    assert "boot of the tester far after the traffic" in whats
+    assert "frames forwarded to the tester's far eth1 while warming up" in whats
+    assert any("far eth1 received" in finding["wanted"] for finding in proof["findings"])
+
+
+def test_a_run_is_gone_on_with_on_hosts_joined_in_the_same_way_only(tmp_path):
+    opened(tmp_path, testers=IN_A_ROW)
+    with pytest.raises(InputError, match="found a run in topology chain; wanted one in dut, to go"):
+        opened(tmp_path, resume="r1", run_id=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"testers": {}}, "inventory: group testers: found no host; wanted one, or two for three"),
+        ({"duts": {}}, "inventory: group duts: found no host; wanted one host"),
+        (
+            {"duts": {"a": DUT_LINKS, "b": DUT_LINKS}},
+            "inventory: group duts: found a, b; wanted one host",
+        ),
+    ],
+)
+def test_an_inventory_without_the_hosts_of_a_forwarding_test_is_told_first(tmp_path, changes, text):
+    with pytest.raises(InputError, match=f"^{text}"):
+        opened(tmp_path, **changes)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_two_testers_on_the_same_link_are_no_path():
+    with pytest.raises(InputError, match=r"one name: left \(near\), left \(other\); wanted two"):
+        find_path([NEAR, {**NEAR, "name": "other"}], DUT, {})

@@ -63,3 +63,12 @@ def test_a_lab_that_was_chosen_with_stt_keeps_its_name(monkeypatch):
     monkeypatch.setenv("CROSSOVER_LAB", "mine")
     choose_lab("pair", stt=True)
     assert chosen() == ("mine", None)
+
+
+def test_another_topology_that_would_do_may_be_chosen(monkeypatch):
+    monkeypatch.setenv("CROSSOVER_TOPOLOGY", "chain")
+    choose_lab("dut", others=("dut", "chain"))
+    assert chosen() == (None, "chain")
+    monkeypatch.setenv("CROSSOVER_TOPOLOGY", "pair")
+    with pytest.raises(UsageError, match="found 'pair'; the matrix wants 'dut' or 'chain'"):
+        choose_lab("dut", others=("dut", "chain"))
