@@ -31,7 +31,8 @@ def measure(asked: Mapping[str, Any], together: Together) -> dict[str, Any]:
     counts = all(port["mac_destination"] != NOBODY for port in ports)
     watches = together(_begin_count(asked)) if counts else {}
     sent = together(_sends(asked, watches))
-    stop: dict[str, Any] = {"state": "stopped", "drain_s": asked["drain_s"]}
+    # Senders have waited for late frames by then.
+    stop: dict[str, Any] = {"state": "stopped", "drain_s": 0}
     receivers = [port["receive_host"] for port in ports] if counts else []
     counted = together(dict.fromkeys(receivers, (SINK, stop))) if counts else {}
     trials = [sent[port["host"]]["trial"] for port in ports]
@@ -64,7 +65,7 @@ def _begin_count(asked: Mapping[str, Any]) -> dict[str, Call]:
 
 def _sends(asked: Mapping[str, Any], watches: Mapping[str, Mapping[str, Any]]) -> dict[str, Call]:
     """What each sender is asked: the second to follow the first where both have to be on the wire
-    at the same time. Their own counters are read at once; whoever receives waits."""
+    at the same time. They wait for late frames: those in their own rings are late as well."""
     found: dict[str, Call] = {}
     for port in asked["ports"]:
         arguments: dict[str, Any] = {
@@ -78,7 +79,7 @@ def _sends(asked: Mapping[str, Any], watches: Mapping[str, Mapping[str, Any]]) -
             "rate_fps": asked["rate_fps"],
             "duration_s": asked["duration_s"],
             "flows": asked["flows"],
-            "drain_s": 0,
+            "drain_s": asked["drain_s"],
         }
         if watches and len(asked["ports"]) == 2:
             if not found:

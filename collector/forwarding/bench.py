@@ -6,14 +6,19 @@ The measuring itself is a function that is handed in; every trial is handed out 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from collector.forwarding.judge import Checks, Judged
 from collector.forwarding.measures import back_to_back, loss_curve, max_load, throughput
 from collector.forwarding.ndr_pdr import ndr_pdr, rfc2544_goals, rfc9971_goals
 from collector.forwarding.path import Path
-from collector.forwarding.session import InvalidTrialError, SearchLimitError, Session
+from collector.forwarding.session import (
+    InvalidTrialError,
+    LagError,
+    SearchLimitError,
+    Session,
+)
 from collector.forwarding.setting import Outcome, Setting
 from collector.forwarding.spec import BURST_UNIT
 from collector.forwarding.trial import Result, Trial, read_result
@@ -21,6 +26,8 @@ from collector.forwarding.trial import Result, Trial, read_result
 # What a search may send, at most: seconds of traffic for each second of a trial. A search that
 # needs more goes round in circles.
 MOST_TRIALS = 500
+# How often a search is made anew because the generator cannot reach a load, at most.
+REACHES = 4
 # How long the generator is calibrated, at most.
 CALIBRATION_S = 1.0
 
@@ -138,9 +145,9 @@ class Bench:
         )
         outcome, error = None, None
         try:
-            outcome = run_search(session, made, own)
+            outcome, made = search_within_reach(session, made, own)
         except (InvalidTrialError, SearchLimitError) as caught:
-            error = (type(caught) is InvalidTrialError, str(caught))
+            error = (isinstance(caught, InvalidTrialError), str(caught))
         return {
             cell: document(settings[cell], made, self.path.speed_mbps, session, outcome, error)
             for cell in search.cells
@@ -164,6 +171,22 @@ class Bench:
                 arrived = self.arrived.get(one.receiver, 0)
                 self.arrived[one.receiver] = arrived + (one.received or 0)
         return result
+
+
+def search_within_reach(
+    session: Session, setting: Setting, own: Mapping[str, Any]
+) -> tuple[Outcome, Setting]:
+    """The search, and the setting that it was made in: where the generator cannot reach a load with
+    the device in the way, the search is made anew below what it reached.
+
+    Raises InvalidTrialError (LagError when that does not help) and SearchLimitError.
+    """
+    for _ in range(REACHES):
+        try:
+            return run_search(session, setting, own), setting
+        except LagError as error:
+            setting = replace(setting, capacity_fps=error.offered_fps)
+    return run_search(session, setting, own), setting
 
 
 def run_search(session: Session, setting: Setting, own: Mapping[str, Any]) -> Outcome:

@@ -19,7 +19,7 @@ class Checks:
     which ports count and the generator does not). ``early``: how much shorter than intended a
     trial may be. ``tester_drops``: which share of the loss the tester's own drops may be.
     ``alone``: for which share of a trial one of two directions may be sent without the other,
-    where two hosts send them.
+    where two hosts send them; pktgen looks ten times a second whether it is to begin.
     """
 
     rate: float = 0.01
@@ -27,16 +27,18 @@ class Checks:
     stray: int = 20
     early: float = 0.05
     tester_drops: float = 0.01
-    alone: float = 0.1
+    alone: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A trial with its result. ``reasons`` says why it does not count; empty: it does."""
+    """A trial with its result. ``reasons`` says why it does not count; empty: it does.
+    ``lags``: whether that is so only because the generator could not reach the offered load."""
 
     trial: Trial
     result: Result
     reasons: tuple[str, ...]
+    lags: bool = False
 
     @property
     def valid(self) -> bool:
@@ -62,10 +64,21 @@ HELD_BACK = 0.9
 def judge(trial: Trial, result: Result, checks: Checks) -> Judged:
     """Hold what was counted against what was asked and against itself."""
     reasons: list[str] = []
+    lags: list[bool] = []
     for one in result.directions:
         where = f"{one.sender} to {one.receiver}"
-        reasons += [f"{where}: {text}" for text in _direction(trial, one, checks)]
-    return Judged(trial, result, tuple(reasons))
+        found = _direction(trial, one, checks)
+        reasons += [f"{where}: {text}" for text in found]
+        if found:
+            lags.append(len(found) == 1 and _lags(trial, one, checks))
+    return Judged(trial, result, tuple(reasons), bool(lags) and all(lags))
+
+
+def _lags(trial: Trial, one: Direction, checks: Checks) -> bool:
+    """Whether the generator sent, but less than it was to."""
+    if trial.rate_fps is None or not one.elapsed_s:
+        return False
+    return 0 < one.offered_fps < trial.rate_fps * (1 - checks.rate)
 
 
 def _direction(trial: Trial, one: Direction, checks: Checks) -> list[str]:

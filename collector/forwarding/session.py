@@ -16,6 +16,14 @@ class InvalidTrialError(CrossoverError):
     """A trial does not count, nor does its repetition: the search has no result."""
 
 
+class LagError(InvalidTrialError):
+    """The same only because the generator could not reach the load, but ``offered_fps``."""
+
+    def __init__(self, reason: str, offered_fps: float) -> None:
+        super().__init__(reason)
+        self.offered_fps = offered_fps
+
+
 class SearchLimitError(CrossoverError):
     """The search needs more traffic than it was given."""
 
@@ -30,7 +38,9 @@ class Session:
     trials: list[Judged] = field(default_factory=list)
 
     def run(self, trial: Trial) -> Judged:
-        """Measure a trial. Raises InvalidTrialError and SearchLimitError."""
+        """Measure a trial. Raises InvalidTrialError (LagError if each attempt was too slow, with
+        the least of what the slowest directions sent) and SearchLimitError."""
+        reached: list[float] = []
         for _ in range(ATTEMPTS):
             if self.spent_s + trial.duration_s > self.most_s:
                 raise SearchLimitError(
@@ -42,6 +52,10 @@ class Session:
             self.trials.append(judged)
             if judged.valid:
                 return judged
+            if judged.lags:
+                reached.append(min(one.offered_fps for one in judged.result.directions))
+        if len(reached) == ATTEMPTS:
+            raise LagError(judged.reasons[0], min(reached))
         raise InvalidTrialError(judged.reasons[0])
 
     @property

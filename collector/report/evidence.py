@@ -64,17 +64,30 @@ def _leaf(value: Any) -> str:
 
 
 def differences(hosts: Sequence[Host]) -> tuple[Difference, ...]:
-    """Facts in which the hosts differ, apart from those that are each host's own by nature."""
+    """Facts in which the hosts differ, apart from those that are each host's own by nature. A
+    device that only some of them have is one difference, and compared between those."""
     tables = {host.name: dict(host.facts) for host in hosts}
+    devices = {host.name: {_device(key) for key, _ in host.facts} for host in hosts}
     keys = dict.fromkeys(key for host in hosts for key, _ in host.facts)
-    found = []
+    found: dict[str, Difference] = {}
     for key in keys:
         if _own_by_nature(key):
             continue
-        values = tuple((host.name, tables[host.name].get(key)) for host in hosts)
+        device = _device(key)
+        having = [name for name in tables if device in devices[name]] if device else list(tables)
+        if len(having) < len(tables):
+            there = tuple((name, "there" if name in having else "not there") for name in tables)
+            found.setdefault(device, Difference(key=device, values=there))
+        values = tuple((name, tables[name].get(key)) for name in having)
         if len({value for _, value in values}) > 1:
-            found.append(Difference(key=key, values=values))
-    return tuple(found)
+            found[key] = Difference(key=key, values=values)
+    return tuple(found.values())
+
+
+def _device(key: str) -> str:
+    """The key of the device that a fact is of, empty for others."""
+    first, _, rest = key.partition(".")
+    return f"{first}.{rest.partition('.')[0]}" if first == "devices" and rest else ""
 
 
 def shared_and_own(hosts: Sequence[Host]) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:

@@ -52,6 +52,21 @@ def test_differences_leave_out_what_is_a_hosts_own() -> None:
     ]
 
 
+def test_a_device_that_some_hosts_have_is_one_difference() -> None:
+    right = {"eth2": {"driver": "virtio_net", "mtu": 1500, "rings": 256}}
+    hosts = hosts_of(
+        {
+            "a": {"devices": right},
+            "b": {"devices": {"eth2": {**right["eth2"], "mtu": 9000}}},
+            "c": {"devices": {}},
+        }
+    )
+    assert [(d.key, d.values) for d in differences(hosts)] == [
+        ("devices.eth2", (("a", "there"), ("b", "there"), ("c", "not there"))),
+        ("devices.eth2.mtu", (("a", "1500"), ("b", "9000"))),
+    ]
+
+
 def test_shared_facts_stand_once_and_large_groups_are_counted() -> None:
     sysctls = {f"s{i}": i for i in range(13)}
     hosts = hosts_of(
