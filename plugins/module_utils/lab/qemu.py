@@ -25,6 +25,8 @@ MANAGEMENT_ADDRESS = "10.0.2.15/24"  # what QEMU's user network forwards to
 TRANSLATION_MIB = 256
 START_SECONDS = 240.0  # a saved state is read back meanwhile, on a busy machine slowly
 CPU_MODEL = {"kvm": "host", "tcg": "max"}
+# Guests that this process started.
+_GUESTS: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True)
@@ -212,12 +214,20 @@ def start(argv: list[str], files: NodeFiles, node: str) -> Process:
                 text = errors.read_text(errors="replace").strip() or "silently"
                 raise LabError(f"node {node}: QEMU ended with {child.returncode}: {text}")
             if _greets(monitor, files.qmp):
+                _outliving(child)
                 return found
     child.kill()
     child.wait()
     raise LabError(
         f"node {node}: the monitor {files.qmp} did not answer within {START_SECONDS:.0f} s"
     )
+
+
+def _outliving(child: subprocess.Popen[bytes]) -> None:
+    """Keep the handle of a guest that is to outlive this process, and reap those that ended while
+    it lasted: a dropped handle of a running child is what Python warns of as a leak."""
+    _GUESTS[:] = [guest for guest in _GUESTS if guest.poll() is None]
+    _GUESTS.append(child)
 
 
 def _greets(monitor: socket.socket, path: Path) -> bool:
