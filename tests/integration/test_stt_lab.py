@@ -34,7 +34,7 @@ from collector.wire.stt import PARTIAL, Header, read_stt, segment_of
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 GUEST = "/root/stt-test"
-PYTHON = f"cd {GUEST} && PYTHONPATH=. python3 stt_guest.py"
+PYTHON = f"env -C {GUEST} PYTHONPATH=. python3 stt_guest.py"
 
 
 @pytest.fixture(scope="module")
