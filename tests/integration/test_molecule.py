@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,9 @@ SCENARIOS = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.y
 ALONE = ["kernel_boot"]
 # `default` brings the lab up, which the fixture has done; `lab_netns` needs none (test_netns_lab).
 ON_THE_LAB = [name for name in SCENARIOS if name not in ("default", "lab_netns", *ALONE)]
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+# Ansible's word for a task that failed.
+FAILED = re.compile(r"\bfatal: |\bfailed: \[")
 
 
 def test_there_are_scenarios():
@@ -48,7 +52,14 @@ def molecule(scenario, environment, limit_s):
         check=False,
         timeout=limit_s,
     )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert done.returncode == 0, told(COLOUR.sub("", done.stdout + done.stderr))
+
+
+def told(text: str) -> str:
+    """What a failed scenario said: around its last failed task, and at the end."""
+    at = [found.start() for found in FAILED.finditer(text)]
+    task = text[max(0, at[-1] - 1500) : at[-1] + 2500] if at else ""
+    return f"{task}\n[…]\n{text[-2500:]}"
 
 
 def strategy() -> dict[str, str]:
