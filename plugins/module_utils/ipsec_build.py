@@ -7,7 +7,6 @@ Policies depend on which end the host is.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import itertools
 from collections.abc import Callable
@@ -29,6 +28,7 @@ from .kernel_state.xfrm import (
     Template,
     Vault,
     mark_of,
+    varied,
 )
 
 SEED_BYTES = 32
@@ -67,9 +67,9 @@ def _varied_labels(label: str) -> Iterator[str]:
         raise DeclarationError(f"label: {error}") from None
     pairs = itertools.combinations(range(_MOST_CATEGORY + 1), 2)
     for pair in pairs:
-        context = replace(own, range=format_level(0, frozenset(pair)))
-        if context != own:
-            yield str(context)
+        level = format_level(0, frozenset(pair))
+        if level != own.range:
+            yield f"{own.user}:{own.role}:{own.type}:{level}"
 
 
 def labels_of(connection: Connection) -> List[Optional[str]]:
@@ -95,9 +95,8 @@ def make_states(connection: Connection, end: int) -> List[State]:
     )  # fmt: skip
     for number, label in enumerate(labels_of(connection)):
         for way, (src, dst) in enumerate(((one, other), (other, one))):
-            # Not replace(): it would check all of the fields again, thousands of times.
-            state = copy.copy(prototype)
-            vars(state).update(
+            state = varied(
+                prototype,
                 src=src,
                 dst=dst,
                 spi=connection.spi + 2 * number + way,

@@ -7,6 +7,7 @@ sequence numbers in the replay context. Keys are compared in constant time and n
 
 from __future__ import annotations
 
+import functools
 import hmac
 from typing import Any, Dict, Optional, Tuple
 
@@ -27,13 +28,14 @@ _TRUNCATED = {
     "hmac(md5)": 96, "hmac(sha1)": 96, "hmac(sha256)": 96, "hmac(sha384)": 192,
     "hmac(sha512)": 256, "cmac(aes)": 96, "xcbc(aes)": 96, "digest_null": 0,
 }  # fmt: skip
-_EVERYTHING = ("0.0.0.0/0", "::/0")
+_EVERYTHING = (Selector("0.0.0.0/0", "0.0.0.0/0"), Selector("::/0", "::/0"))
 
 
-def _algorithms(state: State) -> Tuple[Algorithm, ...]:
+@functools.lru_cache(maxsize=256)
+def _listed(algorithms: Tuple[Algorithm, ...]) -> Tuple[Algorithm, ...]:
     """The algorithms as the kernel lists them: ``auth`` with its length, in a fixed order."""
     found = []
-    for item in state.algorithms:
+    for item in algorithms:
         if item.kind == "auth":
             found.append(
                 Algorithm("auth-trunc", item.name, item.key_bits, _TRUNCATED.get(item.name))
@@ -45,13 +47,7 @@ def _algorithms(state: State) -> Tuple[Algorithm, ...]:
 
 def _chosen(selector: Optional[Selector]) -> Optional[Selector]:
     """None for a selector that takes every packet: the kernel lists it for SAs without one."""
-    everything = (
-        selector is not None
-        and selector.src in _EVERYTHING
-        and selector == Selector(selector.src, selector.dst)
-        and selector.dst in _EVERYTHING
-    )
-    return None if everything else selector
+    return None if selector in _EVERYTHING else selector
 
 
 def _differs(now: Optional[Limits], wanted: Optional[Limits]) -> bool:
@@ -83,7 +79,7 @@ def state_changes(now: State, wanted: State, have: Vault, want: Vault) -> Tuple[
         found.append("dir")
     if _differs(now.limits, wanted.limits):
         found.append("limits")
-    have_algorithms, want_algorithms = _algorithms(now), _algorithms(wanted)
+    have_algorithms, want_algorithms = _listed(now.algorithms), _listed(wanted.algorithms)
     if [(item.kind, item.name, item.bits) for item in have_algorithms] != [
         (item.kind, item.name, item.bits) for item in want_algorithms
     ]:
@@ -146,7 +142,7 @@ def shown_state(state: State) -> Dict[str, Any]:
         "replay_window": state.window or 0,
         "algorithms": [
             item.name if item.bits is None else f"{item.name} {item.bits}"
-            for item in _algorithms(state)
+            for item in _listed(state.algorithms)
         ],
     }
     optional = {

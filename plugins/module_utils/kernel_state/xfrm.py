@@ -7,7 +7,7 @@ types has room for a key: an :class:`Algorithm` keeps the length only.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,14 @@ class Policy:
     context: Optional[str] = None
     blanked: Tuple[str, ...] = ()
     unknown: Tuple[str, ...] = ()
+
+
+def varied(state: State, **fields: Any) -> State:
+    """A copy with other values of some fields. Unlike dataclasses.replace it does not go through
+    the constructor, which tells with thousands of SAs."""
+    found = State.__new__(State)
+    vars(found).update(vars(state), **fields)
+    return found
 
 
 StateId = Tuple[str, str, Optional[int], int, int]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from collections.abc import Iterable, Sequence
@@ -89,7 +90,9 @@ def check_states(states: Sequence[State], keys: Vault) -> List[str]:
     return errors
 
 
+@functools.lru_cache(maxsize=1024)
 def _family(text: str) -> int:
+    # A table of thousands of SAs has two addresses.
     return ipaddress.ip_network(text, strict=False).version
 
 

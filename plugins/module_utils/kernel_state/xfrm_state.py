@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Tuple
@@ -17,6 +16,7 @@ from .xfrm import (
     State,
     Vault,
     state_id,
+    varied,
 )
 from .xfrm_text import (
     Block,
@@ -80,11 +80,8 @@ def _parse_alike(text: str) -> Tuple[State, ...]:
             shape = text[at : spi.start()] + text[spi.end() : label] + text[label_end:end]
             like = known.get(shape)
         if like is not None and spi is not None:
-            state = copy.copy(like)
-            vars(state)["spi"] = int(spi.group(1), 16)
-            if label >= 0:
-                vars(state)["context"] = context(line, text[label:label_end].strip())
-            found.append(state)
+            own = context(line, text[label:label_end].strip()) if label >= 0 else None
+            found.append(varied(like, spi=int(spi.group(1), 16), context=own))
         else:
             rows = [(line + row, one) for row, one in enumerate(text[at:end].splitlines())]
             read = [_StateReader(block, None).state() for block in blocks(rows)]

@@ -25,6 +25,9 @@ _LINE = re.compile(r"NETPERF_(INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[([0-9]+)\]=
 _KEYS = ("INTERIM_RESULT", "UNITS", "INTERVAL", "ENDING")
 # Interval and ending are printed in milliseconds: what follows each other may seem this far apart.
 ROUNDING_S = 0.003
+# Share of a window by which a session's results may miss or overlap each other: a process that
+# loses the CPU between doing something and reading the clock states the time late.
+LATE = 0.05
 
 
 class WindowError(ValueError):
@@ -137,18 +140,24 @@ def amount(series: Sequence[Interim], window: Window) -> float:
     Each interim result counts with the share of it that lies in the window. Raises
     :class:`WindowError` where the results leave part of the window open.
     """
+    total, covered = _within(series, window)
+    slack = ROUNDING_S * (2 + sum(1 for one in series if window.start < one.end <= window.end))
+    if abs(covered - window.seconds) > slack + LATE * window.seconds:
+        raise WindowError(
+            f"interim results cover {covered:.3f} s of the window's {window.seconds:.3f} s"
+        )
+    return total * window.seconds / covered if covered else 0.0
+
+
+def _within(series: Sequence[Interim], window: Window) -> Tuple[float, float]:
+    """What was done in the window, and the seconds of it that the results account for."""
     total = covered = 0.0
     for one in series:
         overlap = min(one.end, window.end) - max(one.start, window.start)
         if overlap > 0:
             total += one.rate * overlap
             covered += overlap
-    slack = ROUNDING_S * (2 + sum(1 for one in series if window.start < one.end <= window.end))
-    if abs(covered - window.seconds) > slack:
-        raise WindowError(
-            f"interim results cover {covered:.3f} s of the window's {window.seconds:.3f} s"
-        )
-    return total * window.seconds / covered if covered else 0.0
+    return total, covered
 
 
 def whole_amount(series: Sequence[Interim]) -> float:
@@ -165,12 +174,14 @@ def unit_of(series: Sequence[Sequence[Interim]]) -> str:
 
 
 def left_open(series: Sequence[Interim], window: Window) -> float:
-    """How much of :func:`amount` the results that the window cuts leave open, at the most.
+    """How much of :func:`amount` is left open, at the most: by the results that the window cuts,
+    and by the time that is missing between results or in two of them.
 
     netperf prints no result while a send or a transaction waits. When within a result things were
     done is not known: all of it may have been on either side of the cut.
     """
-    total = 0.0
+    done, covered = _within(series, window)
+    total = abs(covered - window.seconds) * done / covered if covered else 0.0
     for one in series:
         for edge in (window.start, window.end):
             if one.start < edge < one.end:

@@ -112,6 +112,13 @@ def test_a_hole_in_the_interim_results_is_no_silence():
         amount([*steady(10, 0, 1), *steady(10, 2, 1)], Window(0, 3))
 
 
+def test_a_clock_read_late_leaves_its_share_open():
+    window = Window(0, 3)
+    late = [*steady(10, 0, 1), Interim(10, "Trans/s", 0.95, 3)]
+    assert amount(late, window) == pytest.approx(30)
+    assert left_open(late, window) == pytest.approx(10 * 0.05)
+
+
 def test_units_must_be_one():
     other = Interim(1.0, "10^3bits/s", 0, 1)
     assert unit_of([steady(1, 0, 1)]) == "Trans/s"
