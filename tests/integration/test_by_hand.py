@@ -149,7 +149,7 @@ def labels(lab: Any, host: str) -> dict[str, str]:
 
 def associations(lab: Any, host: str, spi: bool = True) -> dict[str, Any]:
     """The SAs and policies that a guest has; ``spi``: with the numbers of the SAs, which IKE
-    chooses anew each time, as it does reqids."""
+    chooses anew each time, as it does reqids and when exactly an SA is to be replaced."""
     states = parse_states(lab.ssh(host, "ip -s xfrm state list nokeys"))
     policies = parse_policies(lab.ssh(host, "ip -s xfrm policy list"))
     if spi:
