@@ -28,8 +28,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 CPUS = 2
 SECONDS = 15
-# Flows of one burst, each from one CPU to the other one: bulk both ways, datagrams that are cut, small
-# requests.
+# Flows of one burst, each from one CPU to the other: bulk both ways, datagrams that are cut, and
+# small requests.
 FLOWS = (
     ("TCP_STREAM", ""),
     ("TCP_MAERTS", ""),
