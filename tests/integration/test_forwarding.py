@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import time
 
@@ -80,15 +81,23 @@ def state_of(lab, node):
     return lab.ssh(node, "; ".join(parts))
 
 
+def changed(lab, before):
+    """The lines of each host's state that are not as before."""
+    found = []
+    for node, text in before.items():
+        lines = difflib.unified_diff(
+            text.splitlines(), state_of(lab, node).splitlines(), lineterm="", n=0
+        )
+        found += [f"{node}: {line}" for line in lines if not line.startswith(("---", "+++", "@@"))]
+    return found
+
+
 def await_state(lab, before):
     """Wait until both hosts are as before; the kernel checks link-local addresses for a second."""
     limit = time.monotonic() + 30
-    while True:
-        now = {node: state_of(lab, node) for node in before}
-        if now == before or time.monotonic() > limit:
-            assert now == before
-            return
+    while (left := changed(lab, before)) and time.monotonic() < limit:
         time.sleep(1)
+    assert left == []
 
 
 @pytest.fixture(scope="module")
