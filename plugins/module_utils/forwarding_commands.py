@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import List, Optional
 
-from .forwarding_declared import ABSENT, PRESENT
+from .forwarding_declared import ABSENT, UNCHECKED
 from .forwarding_rules import command_of
 from .host import ethtool
 from .shell_step import Step
@@ -19,9 +19,8 @@ def own_step(key: str, value: str) -> Step:
         told = (value,) if kind == "up" else (kind, value)
         return Step(("ip", "link", "set", "dev", words[0], *told))
     if kind == "address":
-        # Checking that nobody else has it takes a second, in which it cannot be used.
-        extra = ("nodad",) if ":" in words[1] and value == PRESENT else ()
-        verb = "replace" if value == PRESENT else "delete"
+        extra = ("nodad",) if value == UNCHECKED else ()
+        verb = "delete" if value == ABSENT else "replace"
         return Step(("ip", "address", verb, words[1], "dev", words[0], *extra))
     if kind == "neighbour":
         place = (words[1], "dev", words[0])

@@ -18,6 +18,8 @@ from .host.errors import HostError
 from .kernel_state.errors import StateError
 
 PRESENT, ABSENT = "present", "absent"
+# An IPv6 address of which nobody else is asked whether he has it (duplicate address detection).
+UNCHECKED = "present, unchecked"
 UP, DOWN = "up", "down"
 EMPTY, NO_RULES = "empty", "none"
 NFT, IPTABLES = "nft", "iptables"
@@ -32,13 +34,14 @@ class Found:
     """What a declaration is read against.
 
     ``macs``: devices and their MAC addresses. ``ipv6``: IPv6 addresses of each, but link-local
-    ones. ``features``: offloads of each, by ``ethtool -k``'s names. ``interrupts`` of each, in
-    order. ``cpus`` that are online. ``knows_ipv6``: whether the kernel does. ``management``: the
-    device that SSH comes over, and ``peer`` the address that it comes from; None if it does not.
+    ones, present or unchecked. ``features``: offloads of each, by ``ethtool -k``'s names.
+    ``interrupts`` of each, in order. ``cpus`` that are online. ``knows_ipv6``: whether the kernel
+    does. ``management``: the device that SSH comes over, and ``peer`` the address that it comes
+    from; None if it does not.
     """
 
     macs: Mapping[str, str]
-    ipv6: Mapping[str, Sequence[str]]
+    ipv6: Mapping[str, Mapping[str, str]]
     features: Mapping[str, Mapping[str, str]]
     interrupts: Mapping[str, Sequence[int]]
     cpus: Sequence[int]
@@ -184,13 +187,15 @@ def _addresses(
         theirs += [
             key[len(prefix) :]
             for key, value in recorded.items()
-            if key.startswith(prefix) and value == PRESENT and ":" in key[len(prefix) :]
+            if key.startswith(prefix) and value != ABSENT and ":" in key[len(prefix) :]
         ]
         for text in theirs:
             declared[f"{prefix}{text}"] = ABSENT
         addresses = [text for text in addresses if ":" not in text]
     for text in addresses:
-        declared[f"address {name} {text}"] = PRESENT
+        # Asking takes a second, in which the address cannot be used. One that is there stays so.
+        made = UNCHECKED if ":" in text else PRESENT
+        declared[f"address {name} {text}"] = found.ipv6[name].get(text, made)
     if device["ipv6"] or (device["ipv6"] is False and found.knows_ipv6):
         declared[f"net.ipv6.conf.{_key(name)}.disable_ipv6"] = str(int(not device["ipv6"]))
     if device["forwards"] is not None:

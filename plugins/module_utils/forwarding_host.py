@@ -10,7 +10,16 @@ from typing import Any, Dict, List, Optional
 
 from . import forwarding_rules
 from .forwarding_commands import own_step
-from .forwarding_declared import ABSENT, DOWN, PRESENT, UP, Found, devices_of, management_device
+from .forwarding_declared import (
+    ABSENT,
+    DOWN,
+    PRESENT,
+    UNCHECKED,
+    UP,
+    Found,
+    devices_of,
+    management_device,
+)
 from .host import ethtool, irq, quiet, sysctl
 from .host.errors import HostError, NotInstalledError
 from .host.run import Run, output
@@ -36,7 +45,10 @@ def look(params: Mapping[str, Any], run: Run) -> Found:
             raise HostError(f"ip -j route get {peer}: {error}") from None
     return Found(
         macs={name: str(links[name].get("address", "")).lower() for name in names},
-        ipv6={name: [text for text in _addresses(name, run) if ":" in text] for name in names},
+        ipv6={
+            name: {text: how for text, how in _addresses(name, run).items() if ":" in text}
+            for name in names
+        },
         features={name: _features(name, run) for name in names},
         interrupts={name: irq.of_device(name) for name in names},
         cpus=irq.parse_cpu_list(ONLINE.read_text()),
@@ -82,13 +94,15 @@ def _json(argv: Sequence[str], run: Run) -> Any:
     return found
 
 
-def _addresses(device: str, run: Run) -> List[str]:
-    """Addresses of a device with their lengths, but link-local ones, which the kernel makes."""
-    found = []
+def _addresses(device: str, run: Run) -> Dict[str, str]:
+    """Addresses of a device with their lengths, present or unchecked, but link-local ones, which
+    the kernel makes."""
+    found = {}
     for item in _json(["ip", "-j", "address", "show", "dev", device], run):
         for entry in item.get("addr_info", []):
             if entry.get("scope") != "link":
-                found.append(f"{entry['local']}/{entry['prefixlen']}")
+                how = UNCHECKED if entry.get("nodad") else PRESENT
+                found[f"{entry['local']}/{entry['prefixlen']}"] = how
     return found
 
 
@@ -128,7 +142,7 @@ def _current(kind: str, words: List[str], listings: Dict[str, Any], run: Run) ->
     if kind == "address":
         if listing not in listings:
             listings[listing] = _addresses(device, run)
-        return PRESENT if words[1] in listings[listing] else ABSENT
+        return str(listings[listing].get(words[1], ABSENT))
     if listing not in listings:
         entries = _json(["ip", "-j", "neighbour", "show", "nud", "permanent", "dev", device], run)
         listings[listing] = {entry["dst"]: entry.get("lladdr", ABSENT) for entry in entries}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from ansible_collections.crossover.lab.plugins.module_utils import forwarding_rules as rules
 
@@ -17,6 +18,7 @@ class Kernel:
     """
 
     def __init__(self) -> None:
+        self.unchecked: set[str] = set()
         self.addresses: dict[str, list[str]] = {"eth1": ["198.18.0.2/24"], "eth2": []}
         self.neighbours: dict[str, dict[str, str]] = {"eth1": {}, "eth2": {}}
         self.routes: dict[str, tuple[str, str]] = {}
@@ -67,7 +69,12 @@ class Kernel:
             return [{"dst": words[3], "gateway": found[0], "dev": found[1]}] if found else []
         if words[0] == "address":
             addresses = [text.split("/") for text in self.addresses.get(words[-1], [])]
-            info = [{"local": a, "prefixlen": int(n), "scope": "global"} for a, n in addresses]
+            info: list[dict[str, Any]] = [
+                {"local": a, "prefixlen": int(n), "scope": "global"} for a, n in addresses
+            ]
+            for item in info:
+                if f"{item['local']}/{item['prefixlen']}" in self.unchecked:
+                    item["nodad"] = True
             link = {"local": "fe80::1", "prefixlen": 64, "scope": "link"}
             return [{"addr_info": [*info, link]}]
         assert words[0] == "neighbour"
@@ -77,6 +84,7 @@ class Kernel:
         device = words[words.index("dev") + 1] if "dev" in words else ""
         if verb == "address replace":
             self.addresses[device].append(words[0])
+            (self.unchecked.add if "nodad" in words else self.unchecked.discard)(words[0])
         elif verb == "address delete":
             self.addresses[device].remove(words[0])
         elif verb == "neighbour replace":

@@ -187,6 +187,25 @@ def test_a_silent_port_gets_its_ipv6_addresses_back(kernel):
     assert kernel.addresses["eth1"] == ["198.18.0.2/24", "2001:db8:18::2/64"]
 
 
+@pytest.mark.parametrize("before", [set(), {"2001:db8:18::2/64"}])
+def test_an_address_comes_back_as_it_was_checked_for_duplicates_or_not(kernel, before):
+    kernel.addresses["eth1"].append("2001:db8:18::2/64")
+    kernel.unchecked |= before
+    do(kernel, params(devices=[device("eth1", ipv6=False, forwards=False)]))
+    do(kernel, ABSENT)
+    assert kernel.unchecked == before
+    # One that is there is left as it is.
+    wanted = params(devices=[device("eth1", ipv6=True, addresses=["2001:db8:18::2/64"])])
+    assert not [change for change in do(kernel, wanted) if change.key.startswith("address")]
+
+
+def test_an_address_of_our_own_is_not_checked_and_made_once(kernel):
+    wanted = params(devices=[device("eth1", ipv6=True, addresses=["2001:db8:18::2/64"])])
+    do(kernel, wanted)
+    assert kernel.unchecked == {"2001:db8:18::2/64"}
+    assert do(kernel, wanted) == ()
+
+
 def test_lro_that_the_kernel_takes_from_a_router_comes_back(kernel):
     kernel.features["eth1"]["large-receive-offload"] = "on"
     router = params(devices=[device("eth1", forwards=True)])
@@ -301,7 +320,7 @@ def test_ipv6_is_not_forwarded_where_the_default_route_would_be_lost(kernel):
 def test_interrupts_are_pinned_to_cpus_in_turn():
     found = declared.Found(
         macs=PORTS,
-        ipv6={"eth1": [], "eth2": []},
+        ipv6={"eth1": {}, "eth2": {}},
         features={"eth1": {}, "eth2": {}},
         interrupts={"eth1": (40, 41), "eth2": (42,)},
         cpus=(0, 1),
