@@ -26,6 +26,7 @@ def prove(
     measured, after = tester["measured"]["forwarding"], dut["after"]
     path = measured["path"]
     ports = (path["first"], path["second"])
+    boots = tester["measured"]["boot_ids"]
     findings = [
         equal(
             "boot of the device under test after the traffic",
@@ -34,11 +35,11 @@ def prove(
         ),
         *(
             equal(
-                f"boot of the tester {name} after the traffic",
+                f"boot of the tester{'' if len(boots) == 1 else f' {name}'} after the traffic",
                 boot_id,
                 tester["kernels"][name]["boot_id"],
             )
-            for name, boot_id in tester["measured"]["boot_ids"].items()
+            for name, boot_id in boots.items()
         ),
         *check_state(group["subjects"].get("forwarding") or {}, ports, after["state"]),
     ]

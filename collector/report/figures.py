@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from collector.forwarding.spec import BURST_UNIT
 from collector.published import Published, Quantity
 from collector.stats.bounded import cell_bounded
 from collector.stats.model import CellSummary, MatrixSummary
@@ -78,8 +79,10 @@ class FigureSet:
 
 def printed_number(value: float, quantity: Quantity) -> str:
     """The value in the printed unit: two decimals, three for Gbit, none to two for per cent
-    (forwarded shares are published whole, CPU loads with up to two decimals)."""
+    (forwarded shares are published whole, CPU loads with up to two decimals), none for frames."""
     shown = value / quantity.scale
+    if quantity.unit == BURST_UNIT:
+        return f"{shown:.0f}"
     if quantity.unit == "%" and shown >= 10:
         return f"{shown:.1f}" if quantity.name.startswith("cpu_") else f"{shown:.0f}"
     if quantity.scale == 1_000_000_000:

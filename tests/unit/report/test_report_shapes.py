@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.published import Quantity
-from collector.report.figures import Column, Entry, FigureSet, Row
+from collector.report.figures import Column, Entry, FigureSet, Row, printed_number
 from collector.report.layout import MOST, Footnotes, columns, paragraph
 from collector.report.shapes import forwarding, ipsec, netlabel, shape_of_matrix, sizes, tunnels
 
@@ -201,3 +201,10 @@ def test_forwarding_has_no_table_of_what_was_not_run() -> None:
     assert forwarding.tables(made)[0].head == ("Frame size (bytes)", "a")
     made.entries["a", "t", "throughput"] = Entry(text="skipped", value=None)
     assert forwarding.tables(made) == ()
+
+
+def test_a_burst_is_a_whole_number_of_frames() -> None:
+    burst = Quantity(
+        name="back_to_back", unit="frames", printed_unit="frames", scale=1, higher_is_better=True
+    )
+    assert printed_number(3094.6, burst) == "3095"
