@@ -7,6 +7,7 @@ from pathlib import Path
 
 from collector.errors import InputError
 from collector.forwarding.judge import Bottleneck
+from collector.forwarding.setting import Point
 from collector.shape import Shape, read_json
 
 SEARCH_FILE = "search.json"
@@ -26,6 +27,24 @@ class Found:
         if self.value is None or self.unit != unit:
             raise InputError(self.where, f"{self.value} {self.unit}", f"a value in {unit}")
         return self.value
+
+
+def points_of(raw: Path) -> tuple[Point, ...]:
+    """The curve of a cell's repeat; empty if none was measured. Raises InputError."""
+    file = raw / SEARCH_FILE
+    if not file.is_file():
+        return ()
+    top = Shape(read_json(file), str(file))
+    top.schema(1)
+    return tuple(
+        Point(
+            offered_pct=item.number("offered_pct"),
+            offered_fps=item.number("offered_fps"),
+            forwarded_fps=item.number("forwarded_fps"),
+            loss_ratio=item.number("loss_ratio"),
+        )
+        for item in top.shapes("points", default=[])
+    )
 
 
 def search_of(raw: Path) -> Found:

@@ -12,6 +12,7 @@ from collector.report.applied import applied_table
 from collector.report.booted import booted_section
 from collector.report.figures import from_summary
 from collector.report.kernels import published_section, run_section
+from collector.report.loss_curves import curves_section
 from collector.report.model import Report, Section
 from collector.report.setup_commands import setup_of
 from collector.report.shapes import units_of_matrix
@@ -59,7 +60,11 @@ def _sections(
     run: Run, samples: list[Sample], summary: MatrixSummary, experiment: published.Published | None
 ) -> tuple[Section, ...]:
     """What this matrix has to say beside its tables."""
-    found = [booted_section(run), run_section(compare_neighbours(run, samples, summary))]
+    found = [
+        booted_section(run),
+        run_section(compare_neighbours(run, samples, summary)),
+        curves_section(run),
+    ]
     if experiment is not None:
         found.append(published_section(experiment))
     return tuple(section for section in found if section is not None)

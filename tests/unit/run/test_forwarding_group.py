@@ -23,6 +23,9 @@ from collector.forwarding import apart
 from collector.forwarding.bench import Bench
 from collector.forwarding.path import NOBODY, find_path
 from collector.forwarding.simulated import Device, steady
+from collector.report.loading import load_report
+from collector.report.loss_curves import curves_section
+from collector.report.writing import render_run
 from collector.run.campaign import finish, open_campaign
 from collector.run.campaign import record as record_event
 from collector.run.forwarding_group import Raw, known_capacity, remember_capacity
@@ -361,3 +364,26 @@ def test_an_inventory_without_the_hosts_of_a_forwarding_test_is_told_first(tmp_p
 def test_two_testers_on_the_same_link_are_no_path():
     with pytest.raises(InputError, match=r"one name: left \(near\), left \(other\); wanted two"):
         find_path([NEAR, {**NEAR, "name": "other"}], DUT, {})
+
+
+def test_a_loss_curve_is_printed_point_by_point(tmp_path):
+    campaign = opened(tmp_path, with_test(forwarding="loss_curve", name="curve"))
+    for group in campaign["groups"]:
+        measured(tmp_path, campaign, group, Hosts(Device(steady(300_000), 2e6)))
+    finish(Path(campaign["run_folder"]))
+    section = curves_section(load_run(campaign["run_folder"]))
+    assert [table.caption for table in section.tables] == [
+        "old, curve, block 1",
+        "new, curve, block 1",
+    ]
+    rows = section.tables[0].rows
+    assert rows[0] == ("100", "1488095", "300000", "79.840")
+    # Two loads in a row are without loss.
+    assert [row[3] for row in rows[-3:]] == ["32.800", "0.000", "0.000"]
+    text = render_run(load_report(campaign["run_folder"]), "text", None)
+    assert "Frame loss by offered load" in text
+
+
+def test_without_a_loss_curve_there_is_no_section(tmp_path):
+    campaign = opened(tmp_path)
+    assert curves_section(load_run(campaign["run_folder"])) is None
