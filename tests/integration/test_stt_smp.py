@@ -134,8 +134,8 @@ def test_flows_of_both_cpus_pass_side_by_side(
                     now[1] - then[1] for now, then in zip(after[host], before[host], strict=True)
                 ]
                 print(host, gro, "packets by CPU", work, "given by another", given, rates)
-                assert min(work) > sum(work) / 100, (host, work)
-                assert sum(given) > 0, (host, given)
+                assert min(work) > 100, (host, work)
+                assert sum(given) > 100, (host, given)
     finally:
         for host in ENDS:
             guests.ssh(host, "ethtool -K eth1 gro on")
