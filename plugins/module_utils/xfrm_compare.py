@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import hmac
-from typing import Any, Dict, Optional, Tuple
+from operator import attrgetter
+from typing import Any, Dict, List, Optional, Tuple
 
 from .kernel_state.xfrm import (
     Algorithm,
@@ -29,6 +30,11 @@ _TRUNCATED = {
     "hmac(sha512)": 256, "cmac(aes)": 96, "xcbc(aes)": 96, "digest_null": 0,
 }  # fmt: skip
 _EVERYTHING = (Selector("0.0.0.0/0", "0.0.0.0/0"), Selector("::/0", "::/0"))
+# The fields that state_changes compares, and the kernel mostly lists as they were given.
+_AS_WRITTEN = attrgetter(
+    "src", "mode", "reqid", "window", "flags", "output_mark", "encap", "offload", "if_id",
+    "tfc_pad", "context",
+)  # fmt: skip
 
 
 @functools.lru_cache(maxsize=256)
@@ -57,6 +63,25 @@ def _differs(now: Optional[Limits], wanted: Optional[Limits]) -> bool:
 
 def state_changes(now: State, wanted: State, have: Vault, want: Vault) -> Tuple[str, ...]:
     """Names of what differs between an SA and its declaration (keys of each beside it)."""
+    # Most SAs of a large table are as declared, word for word.
+    alike = _AS_WRITTEN(now) == _AS_WRITTEN(wanted)
+    alike = alike and _chosen(now.selector) == _chosen(wanted.selector)
+    found = [] if alike else _field_changes(now, wanted)
+    if wanted.direction is not None and now.direction != wanted.direction:
+        found.append("dir")
+    if _differs(now.limits, wanted.limits):
+        found.append("limits")
+    have_algorithms, want_algorithms = _listed(now.algorithms), _listed(wanted.algorithms)
+    if [(item.kind, item.name, item.bits) for item in have_algorithms] != [
+        (item.kind, item.name, item.bits) for item in want_algorithms
+    ]:
+        found.append("algorithms")
+    elif any(_key_differs(now, wanted, item, have, want) for item in have_algorithms):
+        found.append("key")
+    return tuple(found)
+
+
+def _field_changes(now: State, wanted: State) -> List[str]:
     pairs: Dict[str, Tuple[object, object]] = {
         "src": (now.src, wanted.src),
         "mode": (now.mode, wanted.mode),
@@ -74,19 +99,7 @@ def state_changes(now: State, wanted: State, have: Vault, want: Vault) -> Tuple[
         "tfc_pad": (now.tfc_pad or 0, wanted.tfc_pad or 0),
         "ctx": (now.context, wanted.context),
     }
-    found = [name for name, (one, other) in pairs.items() if one != other]
-    if wanted.direction is not None and now.direction != wanted.direction:
-        found.append("dir")
-    if _differs(now.limits, wanted.limits):
-        found.append("limits")
-    have_algorithms, want_algorithms = _listed(now.algorithms), _listed(wanted.algorithms)
-    if [(item.kind, item.name, item.bits) for item in have_algorithms] != [
-        (item.kind, item.name, item.bits) for item in want_algorithms
-    ]:
-        found.append("algorithms")
-    elif any(_key_differs(now, wanted, item, have, want) for item in have_algorithms):
-        found.append("key")
-    return tuple(found)
+    return [name for name, (one, other) in pairs.items() if one != other]
 
 
 def _key(state: State, kind: str, keys: Vault) -> Optional[Secret]:

@@ -8,6 +8,7 @@ what they declare can be checked; keys are dropped.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Dict, List, Optional
 
@@ -39,7 +40,9 @@ class MissingKeyError(ValueError):
     """An SA cannot be written because the vault has no key for it."""
 
 
+@functools.lru_cache(maxsize=4096)
 def _word(text: object) -> str:
+    # Thousands of SAs share most of their words.
     word = str(text)
     if not _WORD.fullmatch(word):
         raise ValueError(f"{word!r} cannot stand in a line for ip -batch")

@@ -41,7 +41,8 @@ _BITMAP = re.compile(r"(?:[0-9a-fA-FX]{8}(?: |$))+")
 _REPLAY = re.compile(r"anti-replay context: seq (\S+), oseq (\S+), bitmap (\S+)")
 _ESN_NUMBERS = re.compile(r"seq-hi (\S+), seq (\S+), oseq-hi (\S+), oseq (\S+)")
 _ESN_WINDOW = re.compile(r"replay_window (\S+), bitmap-length (\S+)")
-_PRINTED_SPI = re.compile(r"(?<= spi )0x([0-9a-f]{8})(?:\([0-9]+\))?(?= )")
+_BEFORE_SPI = " spi "
+_PRINTED_SPI = re.compile(r"0x([0-9a-f]{8})(?:\([0-9]+\))?(?= )")
 _LABEL = "security context "
 _KEY = re.compile(r"0x[0-9A-Za-z]*|<<Keys hidden>>")
 
@@ -69,7 +70,7 @@ def _parse_alike(text: str) -> Tuple[State, ...]:
     while at < len(text):
         end = text.find("\nsrc ", at)
         end = len(text) if end < 0 else end + 1
-        spi = _PRINTED_SPI.search(text, at, end)
+        spi = _PRINTED_SPI.match(text, text.find(_BEFORE_SPI, at, end) + len(_BEFORE_SPI), end)
         label = text.find(_LABEL, at, end)
         label_end = text.find("\n", label, end) if label >= 0 else -1
         like = None

@@ -238,7 +238,7 @@ def flags(words: Words) -> Tuple[str, ...]:
 def context(line: int, text: str) -> str:
     """Everything after ``security context``, without the trailing blank."""
     value = text[len("security context") :].strip()
-    if not re.fullmatch(r"\S+", value) or value.count(":") < 2:
+    if len(value.split()) != 1 or value.count(":") < 2:
         raise StateError(line, repr(text), "security context USER:ROLE:TYPE[:RANGE]")
     return value
 
