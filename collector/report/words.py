@@ -192,11 +192,12 @@ def _ratio_row(cell: CellSummary, summary: MatrixSummary) -> RatioRow:
 
 
 def baseline_sentences(summary: MatrixSummary) -> tuple[str, ...]:
-    """Which configurations are compared with another baseline than the matrix's."""
+    """Which configurations in the table are compared with another baseline than the matrix's."""
     others = dict.fromkeys(
         (cell.configuration, cell.baseline)
         for cell in summary.cells
-        if cell.baseline not in (summary.baseline, cell.configuration)
+        if cell.verdict is not Verdict.SKIPPED
+        and cell.baseline not in (summary.baseline, cell.configuration)
     )
     return tuple(f"{name} is compared with {baseline}." for name, baseline in others)
 

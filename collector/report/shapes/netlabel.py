@@ -115,6 +115,16 @@ def _unit_line(group: Sequence[Column], widths: Sequence[int]) -> str:
     return line.rstrip()
 
 
+def _width(figures: FigureSet, column: Column, begins: bool) -> int:
+    """Room that a column takes, with the gap; ``begins``: its unit stands above it."""
+    entries = [figures.entry(row.name, column) for row in figures.rows]
+    return GAP + max(
+        len(column.title or column.name) + _MARK,
+        len(_unit_label(column.headline.printed_unit)) if begins else 0,
+        *(len(entry.text) + _MARK for entry in entries if entry is not None),
+    )
+
+
 def _groups_that_fit(figures: FigureSet, all_columns: Sequence[Column]) -> list[list[Column]]:
     """Columns in order, cut where the next one would pass the mail's width.
 
@@ -124,17 +134,12 @@ def _groups_that_fit(figures: FigureSet, all_columns: Sequence[Column]) -> list[
     groups: list[list[Column]] = []
     used = 0
     for column in all_columns:
-        entries = [figures.entry(row.name, column) for row in figures.rows]
         unit = column.headline.printed_unit
         begins = not groups or groups[-1][-1].headline.printed_unit != unit
-        width = GAP + max(
-            len(column.title or column.name) + _MARK,
-            len(_unit_label(unit)) if begins else 0,
-            *(len(entry.text) + _MARK for entry in entries if entry is not None),
-        )
+        width = _width(figures, column, begins)
         if not groups or used + width > WIDTH:
             groups.append([])
-            used = first
+            used, width = first, _width(figures, column, True)
         groups[-1].append(column)
         used += width
     return groups
