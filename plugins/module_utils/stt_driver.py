@@ -136,7 +136,13 @@ def install(
         raise HostError(f"STT: built for {found.release}, and modinfo or ip does not find it")
 
 
-def remove(found: Found, run: Run, record: Path = RECORD, sources: Path = SOURCES) -> None:
+def remove(
+    found: Found,
+    run: Run,
+    record: Path = RECORD,
+    sources: Path = SOURCES,
+    modules: Path = Path("/lib/modules"),
+) -> None:
     """Unload and take back. HostError while a link of the type exists."""
     if found.recorded is None:
         return
@@ -148,5 +154,15 @@ def remove(found: Found, run: Run, record: Path = RECORD, sources: Path = SOURCE
         output(["rmmod", "stt"], run)
     for step in removal_steps(found, sources):
         output(step, run)
+    if found.recorded["method"] == "dkms":
+        _sweep(modules, run)
     shutil.rmtree(sources, ignore_errors=True)
     record.unlink()
+
+
+def _sweep(modules: Path, run: Run) -> None:
+    """Remove what DKMS has left in its folder of any kernel: it does so where it finds the module
+    that it has built and the one in place to differ."""
+    for path in sorted(modules.glob("*/updates/dkms/stt.ko*")):
+        path.unlink()
+        output(["depmod", path.relative_to(modules).parts[0]], run)

@@ -125,6 +125,25 @@ def test_only_what_was_installed_is_removed(sources, record):
     assert not sources.exists()
 
 
+def test_what_dkms_leaves_in_its_folder_goes_too(sources, record, modules):
+    left = modules / RELEASE / "updates" / "dkms" / "stt.ko.xz"
+    others = left.with_name("sttx.ko.xz")
+    left.parent.mkdir(parents=True)
+    for path in (left, others):
+        path.write_text("")
+    record.parent.mkdir()
+    record.write_text(json.dumps(MADE))
+    host = Host(module=True, plugin=True)
+    stt_driver.remove(found(MADE, available=True), host, record, sources, modules)
+    assert left.exists()
+    sources.mkdir()
+    record.write_text(json.dumps(MADE))
+    by_dkms = found({**MADE, "method": "dkms"}, available=True, dkms=True)
+    stt_driver.remove(by_dkms, host, record, sources, modules)
+    assert (left.exists(), others.exists()) == (False, True)
+    assert host.ran[-1] == ["depmod", RELEASE]
+
+
 def test_links_that_exist_keep_the_module(sources, record):
     host = Host(module=True, plugin=True, links='[{}, {"ifname": "stt1"}]')
     with pytest.raises(HostError, match=r"^STT: links stt1 exist; wanted none before"):
