@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.kernels import build
-from collector.lab import instance, state
+from collector.lab import instance, saved, state
 from collector.lab.wish import from_document
 from collector.run.kernel_entries import find_entry
 
@@ -36,6 +36,9 @@ def boot_ids(lab):
 
 
 def test_a_kernel_boots_once_and_is_gone_on_from_ever_after(lab, home, kernel):
+    instance.switch(lab.name, home.kernel, home.boot)
+    for boot in (0, 1):
+        saved.forget(saved.folder(lab.name, kernel.name, boot))
     _changed, first = instance.switch(lab.name, kernel.folder, 0)
     assert (first.kernel, first.how) == ("debian-6.1", "booted")
     for node in ("client", "server"):
