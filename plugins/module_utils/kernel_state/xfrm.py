@@ -7,7 +7,7 @@ types has room for a key: an :class:`Algorithm` keeps the length only.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple, TypeVar
 
 
 @dataclass(frozen=True)
@@ -197,11 +197,14 @@ class Policy:
     unknown: Tuple[str, ...] = ()
 
 
-def varied(state: State, **fields: Any) -> State:
-    """A copy with other values of some fields. Unlike dataclasses.replace it does not go through
-    the constructor, which tells with thousands of SAs."""
-    found = State.__new__(State)
-    vars(found).update(vars(state), **fields)
+T = TypeVar("T")
+
+
+def varied(item: T, **fields: Any) -> T:
+    """A copy of an SA, policy or part of one with other values of some fields. Unlike
+    dataclasses.replace it does not go through the constructor, which tells with thousands."""
+    found = type(item).__new__(type(item))
+    vars(found).update(vars(item), **fields)
     return found
 
 

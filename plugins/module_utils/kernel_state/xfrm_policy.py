@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from .errors import StateError, Text
-from .xfrm import Policy, Template
+from .xfrm import Policy, Template, varied
+from .xfrm_alike import Values, read_alike
 from .xfrm_text import (
     Block,
     LifetimeReader,
@@ -22,6 +24,14 @@ from .xfrm_text import (
     unknown_line,
 )
 
+# What differs between the policies of a table: see xfrm_alike.
+_VARIES = re.compile(
+    r" sport (?P<sport>[0-9]{1,5})(?= )| dport (?P<dport>[0-9]{1,5})(?= )"
+    r"| index (?P<index>[0-9]{1,10})(?= )"
+    r"| reqid (?P<reqid>[0-9]{1,10})\(0x[0-9a-f]{8}\)(?= )"
+)
+_MOST_PORT = (1 << 16) - 1
+_MOST_32 = (1 << 32) - 1
 _MODES = ("transport", "tunnel", "beet", "ro", "in_trigger", "iptfs")
 
 
@@ -31,7 +41,38 @@ def parse_policies(text: Text) -> Tuple[Policy, ...]:
     Raises :class:`StateError` on other text, a value that cannot be, or a block that is not
     whole. A policy without templates and with action ``allow`` lets packets pass in clear.
     """
-    return tuple(_PolicyReader(block).policy() for block in blocks(text))
+    if isinstance(text, str) and "\\" not in text:
+        return tuple(read_alike(text, _VARIES, _read, _fill))
+    return tuple(_read(block) for block in blocks(text))
+
+
+def _read(block: Block) -> Policy:
+    return _PolicyReader(block).policy()
+
+
+def _fill(like: Policy, values: Values, line: int) -> Optional[Policy]:
+    """Another policy of a table. None where a value is out of range, or stands there twice."""
+    numbers = [(name, int(text)) for name, text in values]
+    reqids = [number for name, number in numbers if name == "reqid"]
+    ports = {name: number for name, number in numbers if name in ("sport", "dport")}
+    index = [number for name, number in numbers if name == "index"]
+    if (
+        len(reqids) != len(like.templates)
+        or len(index) > 1
+        or len(numbers) != len(reqids) + len(index) + len(ports)
+        or max(ports.values(), default=0) > _MOST_PORT
+        or max(reqids + index, default=0) > _MOST_32
+    ):
+        return None
+    return varied(
+        like,
+        selector=varied(like.selector, **ports),
+        index=index[0] if index else like.index,
+        templates=tuple(
+            varied(template, reqid=reqid)
+            for template, reqid in zip(like.templates, reqids)  # noqa: B905 - Python 3.9
+        ),
+    )
 
 
 class _PolicyReader:

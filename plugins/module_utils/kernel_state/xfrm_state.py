@@ -18,6 +18,7 @@ from .xfrm import (
     state_id,
     varied,
 )
+from .xfrm_alike import Values, read_alike
 from .xfrm_text import (
     Block,
     LifetimeReader,
@@ -41,9 +42,18 @@ _BITMAP = re.compile(r"(?:[0-9a-fA-FX]{8}(?: |$))+")
 _REPLAY = re.compile(r"anti-replay context: seq (\S+), oseq (\S+), bitmap (\S+)")
 _ESN_NUMBERS = re.compile(r"seq-hi (\S+), seq (\S+), oseq-hi (\S+), oseq (\S+)")
 _ESN_WINDOW = re.compile(r"replay_window (\S+), bitmap-length (\S+)")
-_BEFORE_SPI = " spi "
-_PRINTED_SPI = re.compile(r"0x([0-9a-f]{8})(?:\([0-9]+\))?(?= )")
 _LABEL = "security context "
+# What differs between the SAs of a table: see xfrm_alike. A key has at least 64 bits.
+_VARIES = re.compile(
+    r" spi 0x(?P<spi>[0-9a-f]{8})(?:\([0-9]+\))?(?= )"
+    r"| reqid (?P<reqid>[0-9]{1,10})\(0x[0-9a-f]{8}\)(?= )"
+    r"| 0x(?P<key>[0-9a-f]{16,})(?= )"
+    r"|\n\tsecurity context (?P<context>[^ \n]+) ?(?=\n)"
+)
+_SHORT_KEY = len("0x") + 15
+_MOST_32 = (1 << 32) - 1
+# An SA and the keys that stood in its listing, by the kind of algorithm.
+Keyed = Tuple[State, Tuple[Tuple[str, Secret], ...]]
 _KEY = re.compile(r"0x[0-9A-Za-z]*|<<Keys hidden>>")
 
 
@@ -53,58 +63,57 @@ def parse_states(text: Text, vault: Optional[Vault] = None) -> Tuple[State, ...]
     Keys are dropped. With a ``vault`` (on the host only) they are put there, in memory. Raises
     :class:`StateError` on other text, a value that cannot be, or a block that is not whole.
     """
-    if vault is None and isinstance(text, str) and "\\" not in text:
-        return _parse_alike(text)
-    return tuple(_StateReader(block, vault).state() for block in blocks(text))
+    if isinstance(text, str) and "\\" not in text:
+        found = read_alike(text, _VARIES, _read, _fill)
+    else:
+        found = [_read(block) for block in blocks(text)]
+    if vault is not None:
+        for state, keys in found:
+            for kind, key in keys:
+                vault.put(state_id(state), kind, key)
+    return tuple(state for state, _ in found)
 
 
-def _parse_alike(text: str) -> Tuple[State, ...]:
-    """As :func:`parse_states`, for tables of thousands of SAs that hardly differ.
+def _read(block: Block) -> Keyed:
+    reader = _StateReader(block)
+    return reader.state(), tuple(reader.keys)
 
-    A block that is, but for its SPI and its label, word for word one that was read before is not
-    read again: only these two are.
-    """
-    known: Dict[str, State] = {}
-    found: List[State] = []
-    at, line = 0, 1
-    while at < len(text):
-        end = text.find("\nsrc ", at)
-        end = len(text) if end < 0 else end + 1
-        spi = _PRINTED_SPI.match(text, text.find(_BEFORE_SPI, at, end) + len(_BEFORE_SPI), end)
-        label = text.find(_LABEL, at, end)
-        label_end = text.find("\n", label, end) if label >= 0 else -1
-        like = None
-        if spi is not None and label < 0:
-            shape = text[at : spi.start()] + text[spi.end() : end]
-            like = known.get(shape)
-        elif spi is not None and spi.end() < label < label_end:
-            shape = text[at : spi.start()] + text[spi.end() : label] + text[label_end:end]
-            like = known.get(shape)
-        if like is not None and spi is not None:
-            own = context(line, text[label:label_end].strip()) if label >= 0 else None
-            found.append(varied(like, spi=int(spi.group(1), 16), context=own))
-        else:
-            rows = [(line + row, one) for row, one in enumerate(text[at:end].splitlines())]
-            read = [_StateReader(block, None).state() for block in blocks(rows)]
-            found += read
-            if len(read) == 1 and spi is not None and (label < 0 or spi.end() < label < label_end):
-                known[shape] = read[0]
-        line += text.count("\n", at, end)
-        at = end
-    return tuple(found)
+
+def _fill(like: Keyed, values: Values, line: int) -> Optional[Keyed]:
+    """Another SA of a table. None where a value is out of range, or stands there twice."""
+    state, keys = like
+    fields: Dict[str, Any] = {}
+    new = [Secret(f"0x{text}") for name, text in values if name == "key"]
+    for name, text in values:
+        if name in fields:
+            return None
+        if name == "spi":
+            fields[name] = int(text, 16)
+        elif name == "reqid" and int(text) <= _MOST_32:
+            fields[name] = int(text)
+        elif name == "context":
+            fields[name] = context(line, f"{_LABEL}{text}")
+        elif name != "key":
+            return None
+    at = [n for n, (_, key) in enumerate(keys) if len(key.reveal()) > _SHORT_KEY]
+    if "spi" not in fields or len(new) != len(at):
+        return None
+    found = list(keys)
+    for n, key in zip(at, new):  # noqa: B905 - Python 3.9
+        found[n] = (found[n][0], key)
+    return varied(state, **fields), tuple(found)
 
 
 class _StateReader:
     """Reads one block, a line at a time."""
 
-    def __init__(self, block: Block, vault: Optional[Vault]) -> None:
+    def __init__(self, block: Block) -> None:
         self._block = block
-        self._vault = vault
+        self.keys: List[Tuple[str, Secret]] = []
         self._seen: Dict[str, int] = {}
         self._blanked: List[str] = []
         self._unknown: List[str] = []
         self._algorithms: List[Algorithm] = []
-        self._keys: List[Tuple[str, Secret]] = []
         self._values: Dict[str, Any] = {}
         self._lifetime = LifetimeReader()
         self._esn: Dict[str, Optional[int]] = {}
@@ -137,15 +146,11 @@ class _StateReader:
                 "its proto and replay-window lines",
             )
         self._replay(number)
-        state = State(
+        return State(
             src=src, dst=dst, algorithms=tuple(self._algorithms),
             limits=self._lifetime.limits(number), usage=self._lifetime.usage(number),
             blanked=tuple(self._blanked), unknown=tuple(self._unknown), **self._values,
         )  # fmt: skip
-        if self._vault is not None:
-            for kind, key in self._keys:
-                self._vault.put(state_id(state), kind, key)
-        return state
 
     def _line(self, number: int, line: str) -> None:
         first = line.split(maxsplit=1)[0]
@@ -238,7 +243,7 @@ class _StateReader:
             key_bits = 0
         elif re.fullmatch(r"0x(?:[0-9a-f]{2})*", key):
             key_bits = 4 * (len(key) - 2)
-            self._keys.append((kind, Secret(key)))
+            self.keys.append((kind, Secret(key)))
         if (words.peek() or "").startswith("("):
             printed = decimal(words.take("a length")[1:], words.line, "the key's bits")
             words.literal("bits)")
