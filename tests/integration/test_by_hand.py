@@ -115,8 +115,8 @@ def play(lab: Any, folder: Path, *tasks: dict[str, Any]) -> dict[str, Any]:
     return {host: json.loads((folder / f"{host}.json").read_text()) for host in HOSTS}
 
 
-# What was typed is somebody else's to the modules, which would remember it and put it back: so it is
-# taken back by hand too. A DOI is in use until its mappings are gone.
+# What was typed is somebody else's to the modules, which would remember it and put it back: so it
+# is taken back by hand too. A DOI is in use until its mappings are gone.
 FORGET = """
 ip xfrm policy flush; ip xfrm state flush
 if netlabelctl cipso list | grep -q 16; then
