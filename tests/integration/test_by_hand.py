@@ -166,9 +166,8 @@ def associations(lab: Any, host: str, spi: bool = True) -> dict[str, Any]:
     if spi:
         sas: Any = {state_name(one): shown_state(one) for one in states}
     else:
-        rows = [
-            {"dst": one.dst, **shown_state(one), "reqid": 0} for one in states if one.algorithms
-        ]
+        drawn = {"reqid": 0, "limits": {}}
+        rows = [{**shown_state(one), "dst": one.dst, **drawn} for one in states]
         sas = sorted(rows, key=json.dumps)
     templates = {}
     for one in policies:
