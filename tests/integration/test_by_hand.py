@@ -167,7 +167,8 @@ def associations(lab: Any, host: str, spi: bool = True) -> dict[str, Any]:
         sas: Any = {state_name(one): shown_state(one) for one in states}
     else:
         drawn = {"reqid": 0, "limits": {}}
-        rows = [{**shown_state(one), "dst": one.dst, **drawn} for one in states]
+        made = [one for one in states if one.algorithms]
+        rows = [{**shown_state(one), "dst": one.dst, **drawn} for one in made]
         sas = sorted(rows, key=json.dumps)
     templates = {}
     for one in policies:
