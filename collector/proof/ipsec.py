@@ -109,12 +109,15 @@ def check_state(
             continue
         mode = connection.get("mode", "transport")
         wanted_label = seen["context"] if connection.get("label") == "process" else None
+        # The pairs that only fill a table may have labels of their own.
+        table = int(connection.get("pairs", 1)) > 1 and connection.get("vary", "label") == "label"
+        labels = [item.get("ctx") for item in state["sas"].values()]
         strays = [
             name
             for name, item in state["sas"].items()
-            if item["mode"] != mode or item.get("ctx") != wanted_label
+            if item["mode"] != mode or (item.get("ctx") != wanted_label and not table)
         ]
-        pair = state["sas_total"] >= 2 and state["policies_total"] >= 2
+        pair = labels.count(wanted_label) >= 2 and state["policies_total"] >= 2
         wanted = f"a pair in {mode} mode, label {wanted_label or 'none'}"
         text = f"{state['sas_total']} SAs, {state['policies_total']} policies"
         if strays:

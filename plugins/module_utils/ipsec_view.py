@@ -28,10 +28,12 @@ def shown_commands(steps: XfrmPlan) -> Dict[str, Any]:
 
 
 def shown_state_of(state: IpsecState) -> Dict[str, Any]:
-    """SAs and policies, the first of each, and how many there are."""
+    """SAs and policies, the first of each, and how many there are. SAs in the order of their SPI:
+    that of the measured flow is the lowest of its table."""
+    states = sorted(state.states, key=lambda one: one.spi or 0)
     policies = [one for one in state.policies if not one.socket]
     return {
-        "sas": {state_name(one): shown_state(one) for one in state.states[:MOST_SHOWN]},
+        "sas": {state_name(one): shown_state(one) for one in states[:MOST_SHOWN]},
         "sas_total": len(state.states),
         "policies": {policy_name(one): shown_policy(one) for one in policies[:MOST_SHOWN]},
         "policies_total": len(policies),
