@@ -109,15 +109,16 @@ def check_state(
             continue
         mode = connection.get("mode", "transport")
         wanted_label = seen["context"] if connection.get("label") == "process" else None
-        # The pairs that only fill a table may have labels of their own.
+        # The pairs that only fill a table have each a label of their own.
         table = int(connection.get("pairs", 1)) > 1 and connection.get("vary", "label") == "label"
-        labels = [item.get("ctx") for item in state["sas"].values()]
+        own = [item.get("ctx") == wanted_label for item in state["sas"].values()].count(True)
         strays = [
             name
             for name, item in state["sas"].items()
-            if item["mode"] != mode or (item.get("ctx") != wanted_label and not table)
+            if item["mode"] != mode
+            or (item.get("ctx") is None if table else item.get("ctx") != wanted_label)
         ]
-        pair = labels.count(wanted_label) >= 2 and state["policies_total"] >= 2
+        pair = (own == 2 if table else own >= 2) and state["policies_total"] >= 2
         wanted = f"a pair in {mode} mode, label {wanted_label or 'none'}"
         text = f"{state['sas_total']} SAs, {state['policies_total']} policies"
         if strays:

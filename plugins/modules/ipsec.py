@@ -85,7 +85,7 @@ by_hand:
 state:
   description: >-
     The declared SAs and policies as read back (in check mode, as they would be), without keys;
-    the first 64 of each, and C(sas_total) and C(policies_total).
+    the first 64 of each (SAs by SPI), and C(sas_total) and C(policies_total).
   returned: success
   type: dict
 connections:

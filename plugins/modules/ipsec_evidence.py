@@ -86,7 +86,8 @@ fits:
   type: dict
   returned: with O(since_applied), while connections are in force
 state:
-  description: SAs and policies of this collection and of others, without keys; the first 64.
+  description: SAs and policies of this collection and of others, without keys; of SAs the 64 with
+    the lowest SPIs, of policies the first 64.
   type: dict
   returned: success
 context:

@@ -14,6 +14,8 @@ from typing import Dict, List, Optional, Tuple, TypeVar
 from .xfrm_text import Block, blocks
 
 T = TypeVar("T")
+# The largest number that a copy may be given where the kernel has 32 bits for it.
+MOST_32 = (1 << 32) - 1
 # What varies in a block: the name of the expression's group, and its text. In order.
 Values = List[Tuple[str, str]]
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .errors import StateError, Text
 from .xfrm import Policy, Template, varied
-from .xfrm_alike import Values, read_alike
+from .xfrm_alike import MOST_32, Values, read_alike
 from .xfrm_text import (
     Block,
     LifetimeReader,
@@ -31,7 +31,6 @@ _VARIES = re.compile(
     r"| reqid (?P<reqid>[0-9]{1,10})\(0x[0-9a-f]{8}\)(?= )"
 )
 _MOST_PORT = (1 << 16) - 1
-_MOST_32 = (1 << 32) - 1
 _MODES = ("transport", "tunnel", "beet", "ro", "in_trigger", "iptfs")
 
 
@@ -61,7 +60,7 @@ def _fill(like: Policy, values: Values, line: int) -> Optional[Policy]:
         or len(index) > 1
         or len(numbers) != len(reqids) + len(index) + len(ports)
         or max(ports.values(), default=0) > _MOST_PORT
-        or max(reqids + index, default=0) > _MOST_32
+        or max(reqids + index, default=0) > MOST_32
     ):
         return None
     return varied(

@@ -18,7 +18,7 @@ from .xfrm import (
     state_id,
     varied,
 )
-from .xfrm_alike import Values, read_alike
+from .xfrm_alike import MOST_32, Values, read_alike
 from .xfrm_text import (
     Block,
     LifetimeReader,
@@ -51,7 +51,6 @@ _VARIES = re.compile(
     r"|\n\tsecurity context (?P<context>[^ \n]+) ?(?=\n)"
 )
 _SHORT_KEY = len("0x") + 15
-_MOST_32 = (1 << 32) - 1
 # An SA and the keys that stood in its listing, by the kind of algorithm.
 Keyed = Tuple[State, Tuple[Tuple[str, Secret], ...]]
 _KEY = re.compile(r"0x[0-9A-Za-z]*|<<Keys hidden>>")
@@ -89,7 +88,7 @@ def _fill(like: Keyed, values: Values, line: int) -> Optional[Keyed]:
             return None
         if name == "spi":
             fields[name] = int(text, 16)
-        elif name == "reqid" and int(text) <= _MOST_32:
+        elif name == "reqid" and int(text) <= MOST_32:
             fields[name] = int(text)
         elif name == "context":
             fields[name] = context(line, f"{_LABEL}{text}")

@@ -61,6 +61,9 @@ def test_what_is_declared_is_found(wanted: dict[str, Any], found: dict[str, Any]
         (LABELLED, seen(OWN, OWN, policies=1)),
         # The measured pair itself is missing from its table.
         (TABLE, seen(OWN, f"{OWN}:c0,c1", f"{OWN}:c0,c1")),
+        # The pair that fills it has the label of the measured flow, or none.
+        (TABLE, seen(OWN, OWN, OWN, OWN)),
+        (TABLE, seen(OWN, OWN, None, None)),
         (subjects(label="process", pairs=2, vary="selector"), seen(OWN, OWN, None, None)),
         ({"family": "ipv4"}, seen(None, None)),
     ],
