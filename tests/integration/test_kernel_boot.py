@@ -1,4 +1,5 @@
-"""Kernels booted through a guest's own GRUB: one that works, one that panics, one nobody reaches.
+"""Kernels booted once, by a guest's own GRUB or by kexec: one that works, one that panics, one that
+nobody reaches.
 
 The guest is a lab of its own, for it is rebooted a dozen times.
 """
@@ -70,18 +71,27 @@ def run(machine, folder, *tasks):
     return json.loads((folder / "outcomes.json").read_text())
 
 
+def panics(machine):
+    """Panics on the console."""
+    console = machine.ssh_config.with_name(f"{NODE}.console").read_text(errors="replace")
+    return console.count("Kernel panic - not syncing")
+
+
 def boot_id(machine):
     return machine.ssh(NODE, "cat /proc/sys/kernel/random/boot_id").strip()
 
 
-def test_a_package_is_booted_once_and_the_host_comes_home_clean(machine, package, tmp_path):
+@pytest.mark.parametrize("method", ["grub", "kexec"])
+def test_a_package_is_booted_once_and_the_host_comes_home_clean(machine, package, tmp_path, method):
     places = "ls /boot /boot/grub /lib/modules /etc/systemd/system; dpkg-query --show"
     own, before = machine.ssh(NODE, "uname -r").strip(), machine.ssh(NODE, places)
-    first, again = run(machine, tmp_path, *[{"name": "deb", **package}] * 2)
+    first, again = run(machine, tmp_path, *[{"name": "deb", **package, "method": method}] * 2)
     assert not first["failed"], first["msg"]
     release = package["package"].removeprefix("linux-image-")
     assert machine.ssh(NODE, "uname -r").strip() == release != own
     assert (first["actions"], first["kernel"]) == (["install", "boot"], "deb")
+    # GRUB says what it loaded, kexec does not.
+    assert ("BOOT_IMAGE=" in machine.ssh(NODE, "cat /proc/cmdline")) == (method == "grub")
     assert first["running"]["config_source"] == f"/boot/config-{release}"
     assert (again["changed"], again["actions"]) == (False, [])
     (left,) = run(machine, tmp_path, {"state": "absent"})
@@ -91,25 +101,35 @@ def test_a_package_is_booted_once_and_the_host_comes_home_clean(machine, package
     assert machine.ssh(NODE, places) == before
 
 
-def test_a_panic_is_survived_and_not_tried_more_often_than_allowed(machine, package, tmp_path):
+@pytest.mark.parametrize("method", ["grub", "kexec"])
+def test_a_panic_is_survived_and_not_tried_more_often_than_allowed(
+    machine, package, tmp_path, method
+):
     own, before = machine.ssh(NODE, "uname -r").strip(), boot_id(machine)
+    seen = panics(machine)
     # The kernel finds no first process in its initramfs, nor a root device without one.
-    bad = {"name": "bad", **package, "append": ["rdinit=/nonexistent"], "reboots_max": 2}
+    bad = {
+        "name": f"bad-{method}",
+        **package,
+        "method": method,
+        "append": ["rdinit=/nonexistent"],
+        "reboots_max": 2,
+    }
     (failed,) = run(machine, tmp_path, bad)
     assert failed["msg"] == (
-        f"kernel bad did not stay up on {NODE}, which is back on {own}: it panicked or could not be"
-        " reached in time (2 of at most 2 reboots for it)"
+        f"kernel bad-{method} did not stay up on {NODE}, which is back on {own}: it panicked or"
+        " could not be reached in time (2 of at most 2 reboots for it)"
     )
-    console = machine.ssh_config.with_name(f"{NODE}.console").read_text(errors="replace")
-    assert "Kernel panic - not syncing" in console
+    assert panics(machine) > seen
     after = boot_id(machine)
     assert after != before
     # Another controller, and another: each finds the count on the host.
     for _ in range(2):
         (refused,) = run(machine, tmp_path, bad)
         assert refused["msg"].startswith(
-            f"{NODE}: kernel bad: this host was rebooted 2 times for it and none was confirmed"
-            f" (last: the host came back on {own}); another attempt may take 2, wanted at most 2"
+            f"{NODE}: kernel bad-{method}: this host was rebooted 2 times for it and none was"
+            f" confirmed (last: the host came back on {own}); another attempt may take 2, wanted at"
+            " most 2"
         )
     assert boot_id(machine) == after
     (left,) = run(machine, tmp_path, {"state": "absent"})
