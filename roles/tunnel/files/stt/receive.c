@@ -263,24 +263,38 @@ static unsigned int receive_segment(struct net *net, struct sk_buff *skb, int of
 	return NF_STOLEN;
 }
 
-static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+static unsigned int receive4(struct net *net, struct sk_buff *skb)
 {
 	const struct iphdr *ip = ip_hdr(skb);
 	struct stt_flow flow;
 
 	if (ip->protocol == IPPROTO_ICMP) {
-		stt_icmp4(state->net, skb);
+		stt_icmp4(net, skb);
 		return NF_ACCEPT;
 	}
 	if (ip->protocol != IPPROTO_TCP)
 		return NF_ACCEPT;
 	ipv6_addr_set_v4mapped(ip->saddr, &flow.source);
 	ipv6_addr_set_v4mapped(ip->daddr, &flow.destination);
-	return receive_segment(state->net, skb, ip_hdrlen(skb), AF_INET, &flow, ip->tos);
+	return receive_segment(net, skb, ip_hdrlen(skb), AF_INET, &flow, ip->tos);
+}
+
+/*
+ * Locks, counters and GRO cells want bottom halves off. A packet that a rule of NFQUEUE held comes
+ * from the process that gave the verdict, with them on.
+ */
+static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	unsigned int verdict;
+
+	local_bh_disable();
+	verdict = receive4(state->net, skb);
+	local_bh_enable();
+	return verdict;
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+static unsigned int receive6(struct net *net, struct sk_buff *skb)
 {
 	const struct ipv6hdr *ip = ipv6_hdr(skb);
 	u8 protocol = ip->nexthdr;
@@ -292,14 +306,24 @@ static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_
 	if (offset < 0)
 		return NF_ACCEPT;
 	if (protocol == IPPROTO_ICMPV6) {
-		stt_icmp6(state->net, skb, offset);
+		stt_icmp6(net, skb, offset);
 		return NF_ACCEPT;
 	}
 	if (protocol != IPPROTO_TCP)
 		return NF_ACCEPT;
 	flow.source = ip->saddr;
 	flow.destination = ip->daddr;
-	return receive_segment(state->net, skb, offset, AF_INET6, &flow, ipv6_get_dsfield(ip));
+	return receive_segment(net, skb, offset, AF_INET6, &flow, ipv6_get_dsfield(ip));
+}
+
+static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	unsigned int verdict;
+
+	local_bh_disable();
+	verdict = receive6(state->net, skb);
+	local_bh_enable();
+	return verdict;
 }
 #endif
 
