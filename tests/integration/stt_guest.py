@@ -2,6 +2,7 @@
 
     stt_guest.py endpoint DEVICE LOCAL REMOTE KEY   an end of a tunnel as the TAP device ``sttu``
     stt_guest.py fuzz LOCAL REMOTE KEY COUNT SEED MAC   segments of every wrong kind, then a summary
+    stt_guest.py verified LOCAL REMOTE KEY MAC      two frames that are said to be verified, no more
     stt_guest.py shrink LOCAL REMOTE MTU            an ICMP error about a segment of REMOTE's
 
 Independent of the kernel module: only the codec (collector/wire/stt.py, beside it) is shared with
@@ -218,6 +219,24 @@ def fuzz(local, remote, key, count, seed, mac):
     print(f"{sent} segments of {frames} frames")
 
 
+def verified(local, remote, key, mac):
+    """An ICMP message and a datagram in headers as Open vSwitch fills them in for what its card has
+    checked: the flag, no offset and no protocol."""
+    out = raw_socket(local)
+    datagram = struct.pack("!4H", 9, 9, 8, 0)
+    for number, (protocol, body) in enumerate([(1, bytes(8)), (17, datagram)]):
+        ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 1, 0, 64, protocol, 0,
+                         b"\x0a\x09\0\2", b"\x0a\x09\0\1")  # fmt: skip
+        total = ~stt.internet_checksum(ip) & 0xFFFF
+        ip = ip[:10] + struct.pack("!H", total) + ip[12:]
+        frame = mac + b"\2\0\0\0\0\x99" + b"\x08\x00" + ip + body
+        data = stt.Header(key, flags=stt.VERIFIED).pack() + frame
+        for tcp in stt.segments(
+            data, local, remote, source_port=50000, packet_id=number, size=SEGMENT
+        ):
+            out.sendto(tcp, (remote, 0))
+
+
 def shrink(local, remote, mtu):
     """Tell REMOTE that a segment which it sent to LOCAL was too long for a link of MTU."""
     addresses = [ipaddress.ip_address(text).packed for text in (remote, local)]
@@ -246,11 +265,14 @@ def main(verb, *arguments):
     elif verb == "fuzz":
         local, remote, key, count, seed, mac = arguments
         fuzz(local, remote, int(key), int(count), int(seed), bytes.fromhex(mac.replace(":", "")))
+    elif verb == "verified":
+        local, remote, key, mac = arguments
+        verified(local, remote, int(key), bytes.fromhex(mac.replace(":", "")))
     elif verb == "shrink":
         local, remote, mtu = arguments
         shrink(local, remote, int(mtu))
     else:
-        sys.exit(f"{verb}: wanted endpoint, fuzz or shrink")
+        sys.exit(f"{verb}: wanted endpoint, fuzz, verified or shrink")
 
 
 if __name__ == "__main__":

@@ -285,6 +285,18 @@ def test_an_icmp_error_makes_segments_fit_the_path(guests: Lab) -> None:
     assert after["tx_segments"] - before["tx_segments"] == 2
 
 
+def test_a_frame_that_is_only_said_to_be_verified_arrives(guests: Lab) -> None:
+    local, remote = ENDS["server"]
+    with links(guests):
+        before = counters(guests, "client")
+        guests.ssh("server", f"{PYTHON} verified {local} {remote} 1 {MAC['client']}")
+        guests.ssh("client", "sleep 0.5")
+        after = counters(guests, "client")
+    assert after["rx_packets"] - before["rx_packets"] >= 2
+    assert after["rx_checksum_verified"] - before["rx_checksum_verified"] == 1  # ICMP has no say
+    assert after["rx_errors"] == 0
+
+
 def test_an_end_in_user_space_talks_to_the_module(guests: Lab) -> None:
     local, remote = ENDS["server"]
     # The guests make no device nodes for modules that are not loaded.

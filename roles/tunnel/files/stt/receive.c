@@ -86,6 +86,12 @@ static bool restore_gso(struct sk_buff *skb, const struct stt_inner *inner, unsi
 	return true;
 }
 
+static void set_verified(struct stt_device *stt, struct sk_buff *skb)
+{
+	skb->ip_summed = CHECKSUM_UNNECESSARY;
+	stt_count(stt, STT_RX_VERIFIED);
+}
+
 /* Hand the stack what the sender left to it; false if the fields contradict the packet. */
 static bool restore_offload(struct stt_device *stt, struct sk_buff *skb,
 			    const struct stt_header *header)
@@ -94,16 +100,23 @@ static bool restore_offload(struct stt_device *stt, struct sk_buff *skb,
 	bool tcp = header->flags & STT_TCP;
 	struct stt_inner inner;
 	unsigned int field;
+	bool parsed;
 
 	if (!(header->flags & (STT_CSUM_PARTIAL | STT_CSUM_VERIFIED)))
 		return true;
-	if (!stt_parse_inner(skb, &inner) || inner.l4 != header->l4_offset ||
+	parsed = stt_parse_inner(skb, &inner);
+	/* Open vSwitch says "verified" of any packet and fills in nothing else. */
+	if (!(header->flags & STT_CSUM_PARTIAL) && !header->l4_offset) {
+		if (parsed && stt_has_checksum(&inner))
+			set_verified(stt, skb);
+		return true;
+	}
+	if (!parsed || inner.l4 != header->l4_offset ||
 	    inner.ipv4 != !!(header->flags & STT_IPV4) ||
 	    inner.protocol != (tcp ? IPPROTO_TCP : IPPROTO_UDP))
 		return false;
 	if (!(header->flags & STT_CSUM_PARTIAL)) {
-		skb->ip_summed = CHECKSUM_UNNECESSARY;
-		stt_count(stt, STT_RX_VERIFIED);
+		set_verified(stt, skb);
 		return true;
 	}
 	field = tcp ? offsetof(struct tcphdr, check) : offsetof(struct udphdr, check);

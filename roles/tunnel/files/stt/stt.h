@@ -2,6 +2,7 @@
 #ifndef CROSSOVER_STT_H
 #define CROSSOVER_STT_H
 
+#include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
@@ -145,6 +146,12 @@ struct stt_inner {
 	bool ipv4;
 	u8 protocol;
 };
+
+/* The flags tell TCP from UDP; of other protocols' checksums they can say nothing. */
+static inline bool stt_has_checksum(const struct stt_inner *inner)
+{
+	return inner->protocol == IPPROTO_TCP || inner->protocol == IPPROTO_UDP;
+}
 
 extern unsigned int stt_net_id;
 

@@ -259,7 +259,7 @@ static int fill_header(struct stt_device *stt, struct sk_buff *skb, struct stt_h
 	} else if (skb_is_gso(skb)) {
 		return -EINVAL;
 	} else if (skb->ip_summed == CHECKSUM_UNNECESSARY && stt_parse_inner(skb, &inner) &&
-		   inner.l4 <= U8_MAX) {
+		   stt_has_checksum(&inner) && inner.l4 <= U8_MAX) {
 		header->flags = STT_CSUM_VERIFIED;
 		header->l4_offset = inner.l4;
 		if (inner.ipv4)
