@@ -205,7 +205,8 @@ static void deliver(struct stt_net *sn, struct sk_buff *skb, const struct stt_fl
 				       ntohs(header.vlan) & ~STT_VLAN_VALID);
 	stt_count(stt, STT_RX_PACKETS);
 	stt_add(stt, STT_RX_BYTES, length);
-	gro_cells_receive(&stt->cells, skb);
+	if (gro_cells_receive(&stt->cells, skb) == NET_RX_DROP)
+		stt_count(stt, STT_RX_DROPPED);
 	return;
 bad:
 	stt_count(stt, STT_RX_ERRORS);

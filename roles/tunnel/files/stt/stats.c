@@ -105,7 +105,7 @@ void stt_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
 	sum_device(netdev_priv(dev), sums);
 	stats->rx_packets = sums[STT_RX_PACKETS];
 	stats->rx_bytes = sums[STT_RX_BYTES];
-	stats->rx_dropped = sums[STT_RX_DROPPED];
+	/* The core adds the drops of a full queue (STT_RX_DROPPED here) by itself. */
 	stats->rx_errors = sums[STT_RX_ERRORS];
 	stats->tx_packets = sums[STT_TX_PACKETS];
 	stats->tx_bytes = sums[STT_TX_BYTES];

@@ -16,7 +16,7 @@
 #include "format.h"
 #include "uapi.h"
 
-/* Counters of a device; the names are in stats.c. The first nine make up ndo_get_stats64. */
+/* Counters of a device; the names are in stats.c. The first nine are those of ip -s link. */
 enum stt_device_counter {
 	STT_RX_PACKETS,
 	STT_RX_BYTES,
