@@ -71,6 +71,13 @@ def remove(place: Place) -> List[Step]:
     return steps
 
 
+def remove_remains(place: Place) -> List[Step]:
+    """What takes back the rest of a link whose device somebody has deleted; none for most types."""
+    if place.link.type in ("fou", "gue"):
+        return [_close_fou(place.link)]
+    return remove(place) if place.link.type in ("l2tp", "ovs") else []
+
+
 def make(place: Place) -> List[Step]:
     """The device alone, with its keys, but without MTU and addresses."""
     link = place.link

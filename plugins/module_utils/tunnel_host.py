@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .host import record
 from .host.errors import HostError, NotInstalledError
@@ -162,6 +162,38 @@ def _read_present(
             facts.update(_ovs(name))
         found[name] = facts
     return found
+
+
+def read_remains(places: Sequence[Place], devices: Mapping[str, Mapping[str, Any]]) -> List[str]:
+    """Names of those links whose device is gone, deleted by others or never made, while their FOU
+    port, L2TP tunnel or bridge is there and would be in the way. Raises :class:`TunnelError`."""
+    gone = [place.link for place in places if place.link.name not in devices]
+    types = {link.type for link in gone}
+    there: Set[Tuple[Any, ...]] = set()
+    try:
+        if types & {"fou", "gue"}:
+            there |= {("fou", *one) for one in read_fou(_listing("ip", "-j", "fou", "show"))}
+        if "l2tp" in types:
+            tunnels = _listing("ip", "-j", "l2tp", "show", "tunnel")
+            there |= {("l2tp", one.get("tunnel_id")) for one in tunnels}
+        there |= {("ovs", one.name) for one in gone if one.type == "ovs" and _has_bridge(one.name)}
+    except (HostError, KeyError, ValueError) as error:
+        raise TunnelError(f"tunnels whose device is gone cannot be read: {error}") from error
+    return [link.name for link in gone if _holds(link) in there]
+
+
+def _holds(link: Link) -> Tuple[Any, ...]:
+    """What of a link outlives its device."""
+    if link.type in ("fou", "gue"):
+        return "fou", link.family, link.port
+    return (link.type, link.id if link.type == "l2tp" else link.name)
+
+
+def _has_bridge(name: str) -> bool:
+    try:
+        return run(["ovs-vsctl", "--timeout=5", "br-exists", name])[0] == 0
+    except NotInstalledError:
+        return False
 
 
 def _wireguard(name: str) -> Facts:

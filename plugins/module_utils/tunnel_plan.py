@@ -7,13 +7,13 @@ so that a link can run over another one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from .kernel_state.tunnel_facts import Facts, differences, expected
 from .shell_step import Step
-from .tunnel_commands import Place, add_address, create, remove
+from .tunnel_commands import Place, add_address, create, remove, remove_remains
 
 # What can be changed while the device stays.
 CHANGEABLE = ("mtu", "addresses", "up")
@@ -51,11 +51,13 @@ def plan(
     recorded: Sequence[Place],
     present: Mapping[str, Facts],
     renew: Sequence[str] = (),
+    remains: Collection[str] = (),
 ) -> TunnelPlan:
     """What leads from ``present`` to ``declared``.
 
     ``recorded`` are the links that this collection made before; ``present`` has the facts of those
-    that are there, by name; ``renew`` names links that must get new keys.
+    that are there, by name; ``renew`` names links that must get new keys, ``remains`` those whose
+    device is gone while something else of them is there.
     """
     wanted = {place.link.name: place for place in declared}
     gone: List[Action] = []
@@ -73,6 +75,9 @@ def plan(
     for place in reversed(recorded):
         name = place.link.name
         if name not in present:
+            if name in remains:
+                steps = tuple(remove_remains(place))
+                gone.append(Action("delete", name, steps, ("its device is gone",)))
             continue
         if name not in wanted or stays[name]:
             gone.append(_delete(place, stays.get(name, ())))

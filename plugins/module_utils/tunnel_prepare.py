@@ -155,7 +155,8 @@ def prepare(parameters: Mapping[str, Any]) -> Change:
     known = [*recorded.values(), *(one for one in places if one.link.name not in recorded)]
     present = tunnel_host.read_present(known, devices)
     renew = [one.link.name for one in places if one.link.kind.keyed and parameters.get("rekey")]
-    steps = plan(places, before.places, present, renew)
+    remains = tunnel_host.read_remains(before.places, devices)
+    steps = plan(places, before.places, present, renew, remains)
     generation = parameters.get("generation") or secrets.token_hex(8)
     rows = tuple(Row(place, _generation(place, before, steps, generation)) for place in places)
     gone = [one.name for one in steps.actions if one.verb == "delete"]

@@ -14,7 +14,7 @@ from ansible_collections.crossover.lab.plugins.module_utils.tunnel_commands impo
 )
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_host import Record, Row
 from ansible_collections.crossover.lab.plugins.module_utils.tunnel_keys import make_keys
-from tests.unit.tunnel_factory import link
+from tests.unit.tunnel_factory import ENDS6, link
 
 # Notes how it was called and what it read; refuses a line with "bad" as ip does.
 STAND_IN = """#!/bin/sh
@@ -91,6 +91,31 @@ def test_what_a_program_says_shows_no_key(programs):
     keys = make_keys(place.link, 0, bytes(32))
     done, said = tunnel_host.execute([create(place)[1]], keys)
     assert (done, said) == (0, "$KEY_XT0_PRIVATE")
+
+
+SHOWS = """#!/bin/sh
+case "$*" in
+    "-j fou show") echo '[{"port":5555,"ipproto":4,"family":"inet"}]';;
+    "-j l2tp show tunnel") echo '[{"tunnel_id":42,"peer_tunnel":42,"encap":"UDP"}]';;
+    *) exit 3;;
+esac
+"""
+
+
+def test_what_is_left_of_links_whose_device_is_gone_is_found(programs):
+    (programs / "bin" / "ip").write_text(SHOWS)
+    bridge = programs / "bin" / "ovs-vsctl"
+    bridge.write_text('#!/bin/sh\n[ "$*" = "--timeout=5 br-exists br" ]\n')
+    bridge.chmod(0o755)
+    links = [
+        link("fou", name="four"), link("fou", name="six", ends=ENDS6), link("gue", name="gue"),
+        link("l2tp", name="l2tp"), link("l2tp", name="other", id=43), link("ovs", name="br"),
+        link("ovs", name="no"), link("vxlan", name="vx"), link("fou", name="here"),
+    ]  # fmt: skip
+    places = [Place(one, 0, "eth1", 1400) for one in links]
+    assert tunnel_host.read_remains(places, {"here": {}}) == ["four", "l2tp", "br"]
+    bridge.unlink()
+    assert tunnel_host.read_remains(places[5:8], {}) == []
 
 
 def test_the_record_holds_places_and_no_key(tmp_path, monkeypatch):

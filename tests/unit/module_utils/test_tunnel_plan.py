@@ -56,6 +56,24 @@ def test_a_device_that_is_gone_already_is_not_deleted():
     assert verbs(plan([one], [one], {})) == [("add", "xt0")]
 
 
+@pytest.mark.parametrize(
+    ("sort", "line"),
+    [
+        ("fou", "ip fou del port 5555"),
+        ("gue", "ip fou del port 6080"),
+        ("l2tp", "ip l2tp del tunnel tunnel_id 42"),
+        ("ovs", "ovs-vsctl --if-exists del-br xt0"),
+    ],
+)
+def test_the_rest_of_a_link_whose_device_is_gone_goes_before_it_is_made_again(sort, line):
+    one = place(sort)
+    for declared in ([], [one]):
+        steps = plan(declared, [one], {}, remains=["xt0"])
+        assert verbs(steps) == [("delete", "xt0"), *[("add", "xt0") for _ in declared]]
+        assert steps.actions[0].why == ("its device is gone",)
+        assert steps.steps()[0].shell() == line
+
+
 def test_a_lasting_property_makes_the_device_anew():
     one = place("vxlan")
     steps = plan([one], [one], facts(one, id=43))
