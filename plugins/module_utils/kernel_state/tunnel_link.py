@@ -154,7 +154,7 @@ def _link(item: Mapping[str, Any], faults: Faults) -> Optional[Link]:
         if pair is not None
     )
     made: Dict[str, Any] = {
-        key: _value(sort, key, given[key], faults) for key in given if key not in COMMON
+        key: _value(sort, key, given[key], faults) for key in given if key in kind.options
     }
     for key in ("mtu", "underlay_mtu"):
         if key in given:
@@ -283,6 +283,12 @@ def _check_whole(link: Link, faults: Faults) -> None:
         version = ipaddress.ip_interface(pair[0]).version
         if version not in _inner_families(link):
             faults.add(f"inner_ipv{version}", list(pair), f"none: {link.type} does not carry it")
+        # The route to the other end would lead into the link itself.
+        network = ipaddress.ip_interface(pair[0]).network
+        inside = [end for end in link.ends if ipaddress.ip_address(end) in network]
+        if inside:
+            wanted = f"a network without {' and '.join(inside)} of ends"
+            faults.add(f"inner_ipv{version}", list(pair), wanted)
     if link.key is not None and link.type in ("fou", "gue") and link.carries != "gre":
         faults.add("key", link.key, "carries: gre with it")
     if link.type == "l2tp" and link.encap == "ip" and (link.port or link.csum is not None):

@@ -26,6 +26,15 @@ def test_a_link_survives_the_record_on_the_host(sort):
     assert from_dict(json.loads(json.dumps(one.as_dict()))) == one
 
 
+def test_an_option_that_is_none_is_named_once():
+    with pytest.raises(DeclarationError) as seen:
+        read_links([declared("vxlan", vni=4)])
+    assert str(seen.value) == (
+        "links[0] (xt0).vni: 4, wanted nothing: vxlan takes csum, df, id, port, source_ports, tos, "
+        "ttl, udp6_zero_csum"
+    )
+
+
 def test_the_usual_port_is_filled_in():
     assert link("vxlan").port == 4789
     assert link("vxlan", port=8472).port == 8472
@@ -66,6 +75,9 @@ def test_defaults_that_a_module_fills_in_are_no_wish():
         ({"mtu": 60}, "links[0] (xt0).mtu: 60, wanted 68 to 65535"),
         ({"mtu": 1200, "inner_ipv6": INNER6}, "links[0] (xt0).mtu: 1200, wanted at least 1280 for"
          " what it carries"),
+        ({"inner_ipv4": ["198.18.0.5/28", "198.18.0.6/28"]}, "links[0] (xt0).inner_ipv4: "
+         "['198.18.0.5/28', '198.18.0.6/28'], wanted a network without 198.18.0.1 and 198.18.0.2 of"
+         " ends"),
         ({"type": "carrier-pigeon"}, "links[0] (xt0).type: 'carrier-pigeon', wanted one of vxlan,"),
     ],
 )  # fmt: skip
