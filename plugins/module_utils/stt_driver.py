@@ -24,6 +24,13 @@ VERSION = "1.0"
 SOURCES = Path("/usr/src") / f"{PACKAGE}-{VERSION}"
 # A build takes seconds, minutes on an emulated host.
 BUILD_LIMIT_S = 900
+MODULES = Path("/lib/modules")
+# There while the module is loaded.
+LOADED = Path("/sys/module/stt/initstate")
+# The digest that a record has while its installation is going on: none that sources can have.
+UNFINISHED = "unfinished"
+# DKMS's words for a package that it does not have, such as one whose installation was cut off.
+_NOT_IN_DKMS = "not located in the DKMS tree"
 _SOURCE_PATTERNS = ("*.c", "*.h", "Kbuild", "Makefile", "dkms.conf", "plugin/*.c")
 
 
@@ -90,27 +97,65 @@ def needs_build(found: Found) -> bool:
     return found.recorded["method"] != "dkms" and found.recorded["release"] != found.release
 
 
-def build_steps(found: Found, sources: Path = SOURCES) -> List[List[str]]:
+def build_steps(found: Found, sources: Path = SOURCES, modules: Path = MODULES) -> List[List[str]]:
     """The commands that build and install, in order."""
     make = ["make", "-C", str(sources), f"KERNEL={found.release}"]
     if not found.dkms:
         return [[*make, "all", "install"]]
     package = ["-m", PACKAGE, "-v", VERSION]
-    steps = [[*make, "plugin", "install-plugin"]]
+    steps = []
     if found.recorded is not None:
-        steps.append(["dkms", "remove", *package, "--all"])
-    return [*steps, ["dkms", "install", *package, "-k", found.release]]
+        if found.recorded["method"] == "dkms":
+            steps.append(["dkms", "remove", *package, "--all"])
+        else:  # DKMS came to the host afterwards; two modules of one name would be there
+            steps.append(_uninstall(found, sources, modules))
+    return [
+        *steps,
+        [*make, "plugin", "install-plugin"],
+        ["dkms", "install", *package, "-k", found.release],
+    ]
 
 
-def removal_steps(found: Found, sources: Path = SOURCES) -> List[List[str]]:
+def _uninstall(found: Found, sources: Path, modules: Path) -> List[str]:
+    """For the kernel that it was built for, unless that is gone: depmod wants one that is there."""
+    release = str((found.recorded or {}).get("release"))
+    if not (modules / release).is_dir():
+        release = found.release
+    return ["make", "-C", str(sources), f"KERNEL={release}", "uninstall"]
+
+
+def removal_steps(
+    found: Found, sources: Path = SOURCES, modules: Path = MODULES
+) -> List[List[str]]:
     """The commands that take back what was recorded, in order."""
     recorded = found.recorded
     if recorded is None:
         return []
-    steps = [["make", "-C", str(sources), f"KERNEL={recorded['release']}", "uninstall"]]
+    steps = [_uninstall(found, sources, modules)]
     if recorded["method"] == "dkms":
         steps.append(["dkms", "remove", "-m", PACKAGE, "-v", VERSION, "--all"])
     return steps
+
+
+def _do(steps: List[List[str]], run: Run) -> None:
+    for step in steps:
+        try:
+            output(step, run)
+        except HostError as error:
+            if step[:2] != ["dkms", "remove"] or _NOT_IN_DKMS not in str(error):
+                raise
+
+
+def _unload(run: Run, loaded: Path) -> None:
+    """Unload the module. HostError while a link of the type exists."""
+    links = json.loads(output(["ip", "-j", "link", "show", "type", "stt"], run) or "[]")
+    names = [link["ifname"] for link in links if link.get("ifname")]
+    if names:
+        raise HostError(
+            f"STT: links {', '.join(names)} exist; wanted none before it is removed or replaced"
+        )
+    if loaded.exists():
+        output(["rmmod", "stt"], run)
 
 
 def install(
@@ -118,22 +163,31 @@ def install(
     run: Run,
     record: Path = RECORD,
     sources: Path = SOURCES,
-    modules: Path = Path("/lib/modules"),
+    modules: Path = MODULES,
+    loaded: Path = LOADED,
 ) -> None:
-    """Build, install and prove that the kernel finds it. Raises HostError."""
+    """Build, install and prove that the kernel finds it. An older one is unloaded first: otherwise
+    it would go on, and be measured. Raises HostError."""
     if found.digest is None:
         raise HostError(f"{sources}: no sources of STT there")
     headers = modules / found.release / "build"
     if not headers.exists():
         raise HostError(f"{headers}: no headers of the running kernel; wanted their package")
-    method = "dkms" if found.dkms else "kbuild"
-    made = {"release": found.release, "digest": found.digest, "method": method}
+    if found.recorded is not None:
+        _unload(run, loaded)
+    made = {
+        "release": found.release,
+        "digest": UNFINISHED,
+        "method": "dkms" if found.dkms else "kbuild",
+    }
+    steps = build_steps(found, sources, modules)
     record.parent.mkdir(parents=True, exist_ok=True)
-    for step in build_steps(found, sources):
-        output(step, run)
+    # Before the steps, so that what is cut off is built again, and can be removed.
     record.write_text(json.dumps(made) + "\n")
+    _do(steps, run)
     if not observe(run, record, sources).available:
         raise HostError(f"STT: built for {found.release}, and modinfo or ip does not find it")
+    record.write_text(json.dumps({**made, "digest": found.digest}) + "\n")
 
 
 def remove(
@@ -141,28 +195,22 @@ def remove(
     run: Run,
     record: Path = RECORD,
     sources: Path = SOURCES,
-    modules: Path = Path("/lib/modules"),
+    modules: Path = MODULES,
+    loaded: Path = LOADED,
 ) -> None:
     """Unload and take back. HostError while a link of the type exists."""
     if found.recorded is None:
         return
-    links = json.loads(output(["ip", "-j", "link", "show", "type", "stt"], run) or "[]")
-    names = [link["ifname"] for link in links if link.get("ifname")]
-    if names:
-        raise HostError(f"STT: links {', '.join(names)} exist; wanted none before it is removed")
-    if Path("/sys/module/stt/initstate").exists():
-        output(["rmmod", "stt"], run)
-    for step in removal_steps(found, sources):
-        output(step, run)
-    if found.recorded["method"] == "dkms":
-        _sweep(modules, run)
+    _unload(run, loaded)
+    _do(removal_steps(found, sources, modules), run)
+    _sweep(modules, "dkms/stt.ko*" if found.recorded["method"] == "dkms" else "stt.ko", run)
     shutil.rmtree(sources, ignore_errors=True)
     record.unlink()
 
 
-def _sweep(modules: Path, run: Run) -> None:
-    """Remove what DKMS has left in its folder of any kernel: it does so where it finds the module
-    that it has built and the one in place to differ."""
-    for path in sorted(modules.glob("*/updates/dkms/stt.ko*")):
+def _sweep(modules: Path, name: str, run: Run) -> None:
+    """Remove what is left for any kernel: modules that were built for earlier ones, and what DKMS
+    leaves in its folder where it finds that the module it has built and the one in place differ."""
+    for path in sorted(modules.glob(f"*/updates/{name}")):
         path.unlink()
         output(["depmod", path.relative_to(modules).parts[0]], run)

@@ -76,11 +76,79 @@ def test_dkms_takes_the_place_of_make_where_the_host_has_it(sources):
     make = ["make", "-C", str(sources), f"KERNEL={RELEASE}"]
     assert stt_driver.build_steps(found(), sources) == [[*make, "all", "install"]]
     package = ["-m", "crossover-stt", "-v", "1.0"]
-    assert stt_driver.build_steps(found(MADE, dkms=True), sources) == [
-        [*make, "plugin", "install-plugin"],
-        ["dkms", "remove", *package, "--all"],
-        ["dkms", "install", *package, "-k", RELEASE],
-    ]
+    built = [[*make, "plugin", "install-plugin"], ["dkms", "install", *package, "-k", RELEASE]]
+    assert stt_driver.build_steps(found(dkms=True), sources) == built
+    before = {**MADE, "method": "dkms"}
+    remove = ["dkms", "remove", *package, "--all"]
+    assert stt_driver.build_steps(found(before, dkms=True), sources) == [remove, *built]
+    # Made by make before the host got DKMS, which knows nothing of it.
+    assert stt_driver.build_steps(found(MADE, dkms=True), sources) == [[*make, "uninstall"], *built]
+
+
+def test_a_kernel_that_is_gone_is_not_named(sources, modules):
+    old = {**MADE, "release": "6.1.0-gone"}
+    (make,) = stt_driver.removal_steps(found(old), sources, modules)
+    assert f"KERNEL={RELEASE}" in make
+    (modules / "6.1.0-gone").mkdir()
+    (make,) = stt_driver.removal_steps(found(old), sources, modules)
+    assert "KERNEL=6.1.0-gone" in make
+
+
+def test_an_installation_that_is_cut_off_is_made_again_and_can_be_removed(sources, record, modules):
+    def killed(argv):
+        if "install" in argv:
+            raise KeyboardInterrupt
+        return Host()(argv)
+
+    digest = stt_driver.digest(sources)
+    with pytest.raises(KeyboardInterrupt):
+        stt_driver.install(found(digest=digest), killed, record, sources, modules)
+    # The module is in place already, or one of the sources before.
+    left = stt_driver.observe(Host(module=True, plugin=True), record, sources)
+    assert left.recorded == {
+        "release": RELEASE,
+        "digest": stt_driver.UNFINISHED,
+        "method": "kbuild",
+    }
+    assert stt_driver.needs_build(left)
+    stt_driver.remove(left, Host(module=True, plugin=True), record, sources, modules)
+    assert not record.exists()
+
+
+def test_what_dkms_does_not_have_it_need_not_remove(sources, record, modules):
+    def run(argv):
+        if argv[:2] == ["dkms", "remove"]:
+            return 3, "", "Error! The module/version combo is not located in the DKMS tree."
+        return Host()(argv)
+
+    record.parent.mkdir()
+    record.write_text(json.dumps(MADE))
+    by_dkms = found({**MADE, "method": "dkms"}, dkms=True)
+    stt_driver.remove(by_dkms, run, record, sources, modules)
+    assert not record.exists()
+
+    def refusing(argv):
+        return (3, "", "Error! no") if argv[:2] == ["dkms", "remove"] else Host()(argv)
+
+    with pytest.raises(HostError, match="Error! no"):
+        stt_driver.remove(by_dkms, refusing, record, sources, modules)
+
+
+def test_a_module_of_older_sources_is_unloaded_before_it_is_replaced(
+    sources, record, modules, tmp_path
+):
+    host, loaded = Host(module=True, plugin=True), tmp_path / "loaded"
+    loaded.touch()
+    older = found({**MADE, "digest": "d0"}, available=True)
+    stt_driver.install(older, host, record, sources, modules, loaded)
+    assert host.ran.index(["rmmod", "stt"]) < next(
+        at for at, argv in enumerate(host.ran) if argv[0] == "make"
+    )
+    assert stt_driver.read_record(record) == {**MADE, "digest": "d1"}
+    busy = Host(links='[{"ifname": "stt1"}]')
+    with pytest.raises(HostError, match=r"links stt1 exist; wanted none before .* replaced"):
+        stt_driver.install(older, busy, record, sources, modules, loaded)
+    assert stt_driver.read_record(record) == {**MADE, "digest": "d1"}
 
 
 def test_what_is_there_afterwards_is_recorded(sources, record, modules):
@@ -113,13 +181,13 @@ def test_a_build_that_nobody_finds_is_an_error(sources, record, modules):
         stt_driver.install(found(), deaf, record, sources, modules)
 
 
-def test_only_what_was_installed_is_removed(sources, record):
+def test_only_what_was_installed_is_removed(sources, record, modules):
     host = Host(module=True, plugin=True)
-    stt_driver.remove(found(available=True), host, record, sources)
+    stt_driver.remove(found(available=True), host, record, sources, modules)
     assert host.ran == []
     record.parent.mkdir()
     record.write_text(json.dumps(MADE))
-    stt_driver.remove(found(MADE, available=True), host, record, sources)
+    stt_driver.remove(found(MADE, available=True), host, record, sources, modules)
     assert ["make", "-C", str(sources), f"KERNEL={RELEASE}", "uninstall"] in host.ran
     assert not record.exists()
     assert not sources.exists()
@@ -134,8 +202,11 @@ def test_what_dkms_leaves_in_its_folder_goes_too(sources, record, modules):
     record.parent.mkdir()
     record.write_text(json.dumps(MADE))
     host = Host(module=True, plugin=True)
+    earlier = modules / "6.1.0-earlier" / "updates" / "stt.ko"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("")
     stt_driver.remove(found(MADE, available=True), host, record, sources, modules)
-    assert left.exists()
+    assert (left.exists(), earlier.exists()) == (True, False)
     sources.mkdir()
     record.write_text(json.dumps(MADE))
     by_dkms = found({**MADE, "method": "dkms"}, available=True, dkms=True)
