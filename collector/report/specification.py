@@ -21,6 +21,8 @@ _OFFLOADS = (
     ("large-receive-offload", "lro"),
     ("tx-udp_tnl-segmentation", "tx-udp_tnl-segmentation"),
     ("tx-udp_tnl-csum-segmentation", "tx-udp_tnl-csum-segmentation"),
+    ("tx-gre-segmentation", "tx-gre-segmentation"),
+    ("tx-gre-csum-segmentation", "tx-gre-csum-segmentation"),
 )
 _SHORT_HASH = 12
 _MOST_CHANGES = 20
@@ -180,7 +182,9 @@ def _queues(device: Facts) -> str | None:
         return None
     rings = _at(device, "rss", "rings")
     function = _at(device, "rss", "function")
-    scaling = f", RSS over {rings}" if rings else ", no RSS"
+    scaling = f", RSS over {rings}" if rings else ""
+    if not rings and isinstance(device.get("rss"), Mapping):
+        scaling = ", no RSS"  # ethtool was there, and the driver told of none
     return f"{rx} receive, {tx} send{scaling}{f' ({function})' if function else ''}"
 
 

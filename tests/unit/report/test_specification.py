@@ -121,3 +121,9 @@ def test_a_device_without_scaling_says_so_and_many_changes_are_counted() -> None
     found = lines(client=host(devices={"eth1": plain}, changed_during_run=many))
     assert found["eth1, queues"] == ("client: 1 receive, 1 send, no RSS",)
     assert found["changed during the run"][0].endswith("; and 5 more")
+
+
+def test_scaling_that_nobody_could_ask_for_is_not_said_to_be_absent() -> None:
+    unknown = {"rx_queues": 1, "tx_queues": 1, "rss": None}
+    found = lines(client=host(devices={"eth1": unknown}))
+    assert found["eth1, queues"] == ("client: 1 receive, 1 send",)
