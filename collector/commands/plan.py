@@ -15,6 +15,7 @@ from collector.run import campaign_kernels
 from collector.run.campaign import find_matrix
 from collector.run.kernel_entries import find_entry
 from collector.run.kernel_ready import not_built
+from collector.run.lab_kind import GUESTS, for_kernels, for_kind, kind_of
 from collector.run.plan import estimate_block_s, groups_of, make_plan
 from collector.run.progress import planned_text
 from collector.runfolder import journal
@@ -42,16 +43,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the plan; raises InputError and UsageError."""
+    """Print the plan; raises InputError and UsageError, as a run on this inventory would."""
+    from collector.run.runner import inventory
+
+    kind = kind_of(inventory())
+    for_kernels(kind, args.kernels)
     choice = read_choice(args.configurations, args.tests)
-    matrix, kernels = decided(load_matrix(find_matrix(args.matrix)), args.kernels, choice)
+    spec = for_kind(load_matrix(find_matrix(args.matrix)), kind)
+    matrix, kernels = decided(spec, args.kernels, choice)
     form = matrix.forms[args.form]
     document = make_plan(
         matrix,
         form,
         run_id="plan",
         created_at=journal.now(),
-        lab={"kind": "guests", "accelerator": "tcg", "name": "none"},
+        lab={"kind": kind, "accelerator": "tcg" if kind == GUESTS else "none", "name": "none"},
         seed=args.seed,
         blocks=args.blocks,
         choice=choice,

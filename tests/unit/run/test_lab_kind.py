@@ -1,6 +1,7 @@
 """Which kind of lab an inventory means, and what is refused there before anything starts."""
 
 import copy
+import json
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,17 @@ def test_the_command_line_refuses_before_it_starts_a_lab(monkeypatch, capsys):
     monkeypatch.setenv("CROSSOVER_INVENTORY", NETNS)
     assert cli.main(["run", "netlabel_cipso", "--short"]) == 2
     assert "NetLabel's maps are one for the whole kernel" in capsys.readouterr().err
+
+
+def test_a_plan_is_that_of_the_inventory(monkeypatch, capsys):
+    monkeypatch.setenv("CROSSOVER_INVENTORY", NETNS)
+    assert cli.main(["plan", "netlabel_cipso"]) == 2
+    assert "NetLabel's maps are one for the whole kernel" in capsys.readouterr().err
+    assert cli.main(["plan", "tunnels", "--kernels", "old=a,new=b"]) == 2
+    assert "--kernels old=a,new=b: hosts of a netns lab run this" in capsys.readouterr().err
+    assert cli.main(["plan", "tunnels", "--json"]) == 0
+    lab = json.loads(capsys.readouterr().out)["lab"]
+    assert (lab["kind"], lab["accelerator"]) == ("netns", "none")
 
 
 def test_a_stress_run_is_refused_on_namespaces(monkeypatch, capsys):
