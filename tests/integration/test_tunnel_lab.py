@@ -145,6 +145,31 @@ def test_the_commands_by_hand_make_the_kernel_state_that_the_module_makes(clean,
         assert len(first["ip -d -j address show"]) == len(LINKS)
 
 
+def test_the_rest_of_a_link_whose_device_somebody_deleted_is_taken_back(clean, tmp_path):
+    lab = clean
+    names = ["xt-fou", "xt-gue", "xt-l2tp"]
+    links = [link for link in LINKS if link["name"] in names]
+    delete = (
+        "ip link delete dev xt-fou && ip link delete dev xt-gue"
+        " && ip l2tp del session tunnel_id 114 session_id 114"
+    )
+    play(lab, tmp_path, [module(links=links)])
+    for host in HOSTS:
+        lab.ssh(host, delete)
+    done = play(lab, tmp_path, [module(links=links)])
+    for host in HOSTS:
+        actions = [(one["verb"], one["name"]) for one in done[host]["actions"]]
+        assert actions == [
+            *(("delete", name) for name in reversed(names)),
+            *(("add", name) for name in names),
+        ]
+        lab.ssh(host, delete)
+    play(lab, tmp_path, [ABSENT])
+    for host in HOSTS:
+        for command in ("ip -j fou show", "ip -j -6 fou show", "ip -j l2tp show tunnel"):
+            assert plain(json.loads(lab.ssh(host, command) or "[]")) == []
+
+
 MATRIX: dict[str, Any] = {
     "schema": 1,
     "name": "stacks",
