@@ -74,8 +74,13 @@ def find(identity: str) -> Optional[Artifact]:
 
 @contextlib.contextmanager
 def being_made(identity: str) -> Iterator[Path]:
-    """A folder to fill; it takes its place when the block ends well, and is gone otherwise."""
+    """A folder to fill; it takes its place when the block ends well, and is gone otherwise. What
+    killed processes left is removed too."""
     built_dir().mkdir(parents=True, exist_ok=True)
+    for left in built_dir().glob(".*.*"):
+        process = left.name.rpartition(".")[2]
+        if process == str(os.getpid()) or not Path("/proc", process).exists():
+            shutil.rmtree(left, ignore_errors=True)
     folder = built_dir() / f".{identity}.{os.getpid()}"
     folder.mkdir()
     try:

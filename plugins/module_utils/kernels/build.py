@@ -12,8 +12,9 @@ from . import artifact, filling, identity
 from .apt import Archive, unpack
 from .artifact import Artifact
 from .compiling import Tell, compile_source
-from .entry import Entry, Image, Package, Source
+from .entry import Entry, Git, Image, Package, Source
 from .errors import KernelError
+from .git import commit_of
 from .records import note, remembered
 from .tree import untar
 
@@ -37,7 +38,10 @@ def status(entry: Entry) -> Status:
     known = remembered(entry.name)
     if known is None:
         return Status(entry, None, "never built")
-    found = artifact.find(known.identity)
+    try:
+        found = artifact.find(known.identity)
+    except KernelError as error:
+        return Status(entry, None, str(error))
     if found is None:
         return Status(entry, None, "its built files are gone")
     if known.definition != definition:
@@ -61,7 +65,7 @@ def ensure(entry: Entry, tell: Tell, refresh: bool = False) -> tuple[bool, Artif
     made = identity.of(definition, resolved)
     found = artifact.find(made)
     if found is None:
-        _make(entry, made, resolved, tell)
+        _make(entry, definition, made, resolved, tell)
         found = artifact.find(made)
         assert found is not None
         note(entry.name, definition, made)
@@ -71,7 +75,8 @@ def ensure(entry: Entry, tell: Tell, refresh: bool = False) -> tuple[bool, Artif
 
 
 def resolve(entry: Entry, tell: Tell) -> list[Any]:
-    """What an entry stands for now: package versions; for the rest the declaration says it all."""
+    """What an entry stands for now: versions of packages, the commit of a checkout; for the rest
+    the declaration says it all."""
     made_of = entry.made_of
     if isinstance(made_of, Package):
         tell(f"asking for {made_of.name}", 0, None)
@@ -82,10 +87,14 @@ def resolve(entry: Entry, tell: Tell) -> list[Any]:
             return [package.version]
         tell(f"asking for {package.name}", 0, None)
         return [Archive(package.suite).show(package.name)["Version"]]
+    if isinstance(made_of, Source) and isinstance(made_of.origin, Git):
+        # A branch may move while another build has the tree: what is compiled is this commit.
+        return [commit_of(made_of.origin.path, made_of.origin.ref)]
     return []
 
 
-def _make(entry: Entry, made: str, resolved: list[Any], tell: Tell) -> None:
+def _make(entry: Entry, definition: str, made: str, resolved: list[Any], tell: Tell) -> None:
+    from_git = isinstance(entry.made_of, Source) and isinstance(entry.made_of.origin, Git)
     try:
         with artifact.being_made(made) as folder:
             made_of = entry.made_of
@@ -94,8 +103,10 @@ def _make(entry: Entry, made: str, resolved: list[Any], tell: Tell) -> None:
             elif isinstance(made_of, Image):
                 facts = _from_image(made_of, folder)
             else:
-                version = resolved[0] if resolved else None
-                facts = compile_source(entry.name, made_of, made, version, folder, tell)
+                revision = resolved[0] if resolved else None
+                facts = compile_source(entry.name, made_of, made, revision, folder, tell)
+            if identity.definition(entry, resolved[0] if from_git else None) != definition:
+                raise KernelError("what it is made of was changed meanwhile; build it again")
             artifact.write(
                 folder,
                 Artifact(

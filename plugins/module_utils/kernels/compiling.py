@@ -22,18 +22,22 @@ from .records import Effort, effort_of, note_effort
 Tell = Callable[[str, int, Optional[int]], None]
 LOG = "build.log"
 OFF = Wanted("n", "")
+# They make the release; see ``configure``.
+OWN_OPTIONS = frozenset({"CONFIG_LOCALVERSION", "CONFIG_LOCALVERSION_AUTO"})
 # More than a variant of a built tree takes; only a full build tells how long one lasts.
 FULL_STEPS = 300
 
 
 def compile_source(
-    name: str, source: Source, made: str, version: Optional[str], folder: Path, tell: Tell
+    name: str, source: Source, made: str, revision: Optional[str], folder: Path, tell: Tell
 ) -> dict[str, Any]:
     """Fill the artifact's folder; returns the fields of ``Artifact``. ``made`` is the identity,
     part of which becomes part of the release, so that no two kernels are taken for each other;
-    ``version`` is that of the source package, None for other origins."""
-    with tree.held(identity.tree_key(source, version)) as own:
-        _bring(own, source, version, tell)
+    ``revision`` is the version of the source package or the commit of the checkout, None for a
+    tarball."""
+    key = identity.tree_key(source, revision)
+    with tree.held(key, lambda: tell("waiting for another build in its tree", 0, None)) as own:
+        _bring(own, source, revision, tell)
         began = time.monotonic()
         # The kernel's own limit of a release is 64 characters.
         final = configure(own.source, own.build, source, f"-{name[:32]}-{made[:8]}")
@@ -46,7 +50,7 @@ def compile_source(
         def step(count: int, what: str) -> None:
             tell(what, count, usual.steps if usual else None)
 
-        steps = make.run(own.source, own.build, words, own.folder / LOG, step)
+        steps = make.run(own.source, own.build, words, own.folder / LOG, step, own.lock)
         root = _modules(own, source, folder) if len(words) == 2 else None
         seconds = round(time.monotonic() - began, 1)
         if full and steps >= FULL_STEPS:
@@ -60,7 +64,7 @@ def compile_source(
         "compiler": make.compiler(),
         "build_s": seconds,
         "made_of": {
-            "source": origin_words(source, version),
+            "source": origin_words(source, revision),
             "base": str(source.base),
             "fragments": identity.named(source.fragments),
             "patches": identity.named(source.patches),
@@ -69,20 +73,21 @@ def compile_source(
     }
 
 
-def origin_words(source: Source, version: Optional[str]) -> dict[str, Any]:
+def origin_words(source: Source, revision: Optional[str]) -> dict[str, Any]:
     """The origin of a source, exactly: the version, or the commit."""
     origin = source.origin
     if isinstance(origin, Package):
-        return {"package": origin.name, "version": version, "suite": origin.suite}
+        return {"package": origin.name, "version": revision, "suite": origin.suite}
     if isinstance(origin, Tarball):
         return {"tarball": str(origin.path)}
-    return {"git": str(origin.path), "commit": git.commit_of(origin.path, origin.ref)}
+    return {"git": str(origin.path), "commit": revision}
 
 
-def _bring(own: tree.Tree, source: Source, version: Optional[str], tell: Tell) -> None:
+def _bring(own: tree.Tree, source: Source, revision: Optional[str], tell: Tell) -> None:
     origin = source.origin
     if isinstance(origin, Git):
-        checkout, commit = origin.path, git.commit_of(origin.path, origin.ref)
+        assert revision is not None
+        checkout, commit = origin.path, revision
         own.bring(
             commit,
             source.patches,
@@ -96,10 +101,10 @@ def _bring(own: tree.Tree, source: Source, version: Optional[str], tell: Tell) -
         if isinstance(origin, Tarball):
             tree.unpack_tarball(origin.path, folder)
         else:
-            assert version is not None
-            _unpack_package(origin, version, folder)
+            assert revision is not None
+            _unpack_package(origin, revision, folder)
 
-    own.bring(identity.tree_key(source, version), source.patches, made)
+    own.bring(identity.tree_key(source, revision), source.patches, made)
 
 
 def _unpack_package(package: Package, version: str, folder: Path) -> None:
@@ -123,6 +128,11 @@ def configure(source: Path, build: Path, wish: Source, suffix: str) -> dict[str,
     """Make ``.config`` in the build folder and return it. KernelError names every option of a
     fragment that is not as the fragment wants it, and what it depends on."""
     asked = configuration.merged([configuration.read(file) for file in wish.fragments])
+    for name in asked.keys() & OWN_OPTIONS:
+        raise KernelError(
+            f"{asked[name].where}: {name}: found {asked[name].value}; wanted it left out: the release"
+            " says which entry a kernel is of"
+        )
     own = configuration.parse(
         f'CONFIG_LOCALVERSION="{suffix}"\n# CONFIG_LOCALVERSION_AUTO is not set\n', "Crossover"
     )
@@ -162,11 +172,11 @@ def _modules(own: tree.Tree, source: Source, folder: Path) -> Path:
     root.mkdir()
     install = [f"INSTALL_MOD_PATH={root}", "INSTALL_MOD_STRIP=1", "DEPMOD=true", "modules_install"]
     log = own.folder / "install.log"
-    make.run(own.source, own.build, install, log)
+    make.run(own.source, own.build, install, log, lock=own.lock)
     for module in source.external_modules:
         copy = own.folder / "external" / module.name
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(module, copy)
-        make.run(own.source, own.build, [f"M={copy}", "modules"], log)
-        make.run(own.source, own.build, [f"M={copy}", *install], log)
+        for words in (["modules"], install):
+            make.run(own.source, own.build, [f"M={copy}", *words], log, lock=own.lock)
     return root

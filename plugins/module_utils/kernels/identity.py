@@ -26,19 +26,18 @@ def _hash(document: Any) -> str:
 def _file(path: Path) -> str:
     if not path.is_file():
         raise KernelError(f"{path}: no such file")
-    return sha256_of(path)
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise KernelError(f"{path}: {error.strerror}; wanted a file that can be read") from error
 
 
 def _folder(path: Path) -> str:
-    """The hash of the files of a folder: names and contents, of modules names and sizes (there
-    are thousands, and their index names each)."""
+    """The hash of the files of a folder: names and contents."""
     if not path.is_dir():
         raise KernelError(f"{path}: no such folder")
-    listed = []
-    for file in sorted(item for item in path.rglob("*") if item.is_file()):
-        big = file.stat().st_size if ".ko" in file.name else sha256_of(file)
-        listed.append([str(file.relative_to(path)), big])
-    return _hash(listed)
+    files = sorted(item for item in path.rglob("*") if item.is_file())
+    return _hash([[str(file.relative_to(path)), _file(file)] for file in files])
 
 
 def named(paths: Sequence[Path]) -> list[list[str]]:
@@ -50,8 +49,9 @@ def _package(package: Package) -> list[Optional[str]]:
     return [package.name, package.suite, package.version]
 
 
-def definition(entry: Entry) -> str:
+def definition(entry: Entry, commit: Optional[str] = None) -> str:
     """The hash of what the user declared, contents included; for a source also of the compiler.
+    ``commit`` is what the checkout stands for, if that is known; None: it is asked.
     KernelError if a file is missing or a checkout is not clean."""
     made_of = entry.made_of
     if isinstance(made_of, Package):
@@ -71,7 +71,7 @@ def definition(entry: Entry) -> str:
         )
     return _hash(
         [
-            *(FORMAT, entry.name, "source", _origin(made_of), make.compiler()),
+            *(FORMAT, entry.name, "source", _origin(made_of, commit), make.compiler()),
             _file(made_of.base) if isinstance(made_of.base, Path) else made_of.base,
             [digest for _name, digest in named(made_of.fragments)],
             [digest for _name, digest in named(made_of.patches)],
@@ -80,7 +80,7 @@ def definition(entry: Entry) -> str:
     )
 
 
-def _origin(source: Source) -> list[Any]:
+def _origin(source: Source, commit: Optional[str]) -> list[Any]:
     origin = source.origin
     if isinstance(origin, Package):
         return ["package", *_package(origin)]
@@ -89,7 +89,7 @@ def _origin(source: Source) -> list[Any]:
         if origin.sha256 not in (None, digest):
             raise KernelError(f"{origin.path}: SHA-256 is {digest}; wanted {origin.sha256}")
         return ["tarball", digest]
-    return ["git", git.commit_of(origin.path, origin.ref)]
+    return ["git", commit or git.commit_of(origin.path, origin.ref)]
 
 
 def of(definition_: str, resolved: Any) -> str:

@@ -24,6 +24,12 @@ FIXED = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
 }
 
+# Variables that the kernel's makefiles would take from the environment, as the compiler (LLVM).
+FROM_OUTSIDE = frozenset(
+    "ARCH CROSS_COMPILE KAFLAGS KCFLAGS KCPPFLAGS KRUSTFLAGS LLVM LLVM_IAS LOCALVERSION MAKEFLAGS"
+    " MFLAGS O SUBARCH V W".split()
+)
+
 # (steps so far, what the last one made)
 OnStep = Callable[[int, str], None]
 
@@ -49,17 +55,24 @@ def _clean() -> dict[str, str]:
     kept = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith(("KBUILD_", "KCONFIG_", "KCFLAGS", "KCPPFLAGS"))
-        and key not in ("MAKEFLAGS", "MFLAGS", "ARCH", "CROSS_COMPILE", "LOCALVERSION", "V", "O")
+        if not key.startswith(("KBUILD_", "KCONFIG_")) and key not in FROM_OUTSIDE
     }
     return {**kept, **FIXED}
 
 
 def run(
-    source: Path, build: Path, words: Sequence[str], log: Path, on_step: Optional[OnStep] = None
+    source: Path,
+    build: Path,
+    words: Sequence[str],
+    log: Path,
+    on_step: Optional[OnStep] = None,
+    lock: Optional[int] = None,
 ) -> int:
     """Run ``make O=build words`` in a source tree and return how many steps it took. All that it
-    says goes to ``log``. KernelError has the compiler's first complaint."""
+    says goes to ``log``. KernelError has the compiler's first complaint.
+
+    ``lock`` is the descriptor of a locked file: make keeps it, so that the tree stays locked as
+    long as anything is compiled in it, also when this process was killed."""
     argv = ["make", f"-j{os.cpu_count() or 1}", f"O={build}", *words]
     try:
         child = subprocess.Popen(
@@ -72,6 +85,7 @@ def run(
             errors="replace",
             env=_clean(),
             start_new_session=True,
+            pass_fds=() if lock is None else (lock,),
         )
     except FileNotFoundError:
         raise KernelError("make is not installed; crossover setup --kernels installs it") from None

@@ -10,6 +10,7 @@ from pathlib import Path
 from .errors import KernelError
 
 _FILE = re.compile(r"(?:patching|checking) file '?(.+?)'?(?: \(.*\))?$")
+_FILES = re.compile(r"^(?:patching|checking) ", re.MULTILINE)
 _HUNK = re.compile(r"Hunk #(\d+) (?:FAILED|ignored) at (\d+)")
 _SKIPPED = re.compile(r"can't find file to patch at input line (\d+)")
 
@@ -24,6 +25,7 @@ def _patch(tree: Path, patch: Path, *options: str) -> subprocess.CompletedProces
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            errors="replace",
             check=False,
             env={**os.environ, "LC_ALL": "C"},
         )
@@ -57,6 +59,8 @@ def apply(tree: Path, patch: Path) -> None:
     if not patch.is_file():
         raise KernelError(f"{patch}: no such file; wanted a patch")
     trial = _patch(tree, patch, "--forward", "--dry-run")
+    if not trial.returncode and not _FILES.search(trial.stdout):
+        raise KernelError(f"patch {patch.name}: found nothing to change in it; wanted a patch")
     if trial.returncode:
         told = failures(trial.stdout) or [(trial.stdout + trial.stderr).strip() or "silently"]
         raise KernelError(

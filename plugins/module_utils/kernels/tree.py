@@ -30,8 +30,9 @@ TREE_BYTES = 4_000_000_000
 class Tree:
     """One tree, held by this process (see ``held``)."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, lock: int) -> None:
         self.folder = folder
+        self.lock = lock  # descriptor of the locked file
         self.source = folder / "source"
         self.build = folder / "build"
         self._state = folder / "state.json"
@@ -115,13 +116,18 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 @contextlib.contextmanager
-def held(key: str) -> Iterator[Tree]:
-    """The tree of that key, for this process alone; waits while another one builds in it."""
+def held(key: str, waiting: Callable[[], None] = lambda: None) -> Iterator[Tree]:
+    """The tree of that key, for this process alone; says that it is ``waiting``, and waits, while
+    another one builds in it."""
     folder = trees_dir() / hashlib.sha256(key.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield Tree(folder)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield Tree(folder, handle.fileno())
 
 
 def unpack_tarball(archive: Path, folder: Path) -> None:
@@ -141,7 +147,9 @@ def unpack_tarball(archive: Path, folder: Path) -> None:
 def untar(archive: Path, folder: Path, *options: str) -> None:
     """Unpack an archive of any compression that tar knows. KernelError."""
     done = subprocess.run(
-        ["tar", "-xf", str(archive), "-C", str(folder), "--no-same-owner", *options],
+        # A colon in a file's name means another machine to tar.
+        ["tar", "--force-local", "-xf", str(archive), "-C", str(folder), "--no-same-owner"]
+        + list(options),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -149,4 +157,5 @@ def untar(archive: Path, folder: Path, *options: str) -> None:
         env={**os.environ, "LC_ALL": "C"},
     )
     if done.returncode:
-        raise KernelError(f"{archive}: tar: {done.stderr.strip().splitlines()[0]}")
+        told = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
+        raise KernelError(f"{archive}: tar: {told[0]}")

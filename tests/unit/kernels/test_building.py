@@ -9,7 +9,7 @@ import tarfile
 import pytest
 import small_source
 
-from collector.kernels import artifact, build
+from collector.kernels import artifact, build, tree
 from collector.kernels.entry import read_entry
 from collector.kernels.errors import KernelError
 from collector.kernels.paths import built_dir, trees_dir
@@ -317,3 +317,107 @@ def test_modules_of_another_release_are_refused(bench):
         f"kernel mixed: modules are of {other.release}, the image is of {one.release}; wanted the"
         " same"
     )
+
+
+def test_a_file_that_is_changed_while_it_is_built_makes_no_kernel(bench, monkeypatch):
+    compile_source = build.compile_source
+
+    def slowly(*arguments):
+        found = compile_source(*arguments)
+        bench.fragment.write_text(FRAGMENT + "CONFIG_PLAIN=m\n")
+        return found
+
+    monkeypatch.setattr(build, "compile_source", slowly)
+    assert refusal(bench, bench.entry()) == (
+        "kernel lab: what it is made of was changed meanwhile; build it again"
+    )
+    assert list(built_dir().iterdir()) == []
+
+
+def test_what_is_built_of_a_branch_is_the_commit_that_it_was(bench, checkout, monkeypatch):
+    entry = bench.entry(source={"git": str(checkout), "ref": "main"})
+    before = git(checkout, "rev-parse", "main")
+    made = build._make
+
+    def later(*arguments):
+        (checkout / "udp.c").write_text("char udp;\n")
+        git(checkout, "commit", "-q", "-a", "-m", "three")
+        made(*arguments)
+
+    monkeypatch.setattr(build, "_make", later)
+    _, found = bench.ensure(entry)
+    assert found.made_of["source"]["commit"] == before
+    source = next(trees_dir().glob("*/source"))
+    assert (source / "udp.c").read_text() == "long udp;\n"
+    assert build.status(entry).reason == "changed since it was built"
+
+
+def test_a_module_of_the_same_size_is_another_module(bench, tmp_path):
+    _, built = bench.ensure(bench.entry())
+    modules = tmp_path / built.release
+    modules.mkdir()
+    (modules / "modules.order").write_text("")
+    (modules / "x.ko").write_bytes(b"one")
+    image = {name: str(built.folder / name) for name in ("vmlinuz", "config")}
+    document = {"about": "ready", "image": {**image, "modules": str(modules)}}
+    entry = read_entry("ready", document, "entry")
+    _, first = bench.ensure(entry)
+    (modules / "x.ko").write_bytes(b"two")
+    assert build.status(entry).reason == "changed since it was built"
+    assert bench.ensure(entry)[1].identity != first.identity
+
+
+def test_a_patch_without_a_change_is_none(bench):
+    patch = bench.folder / "empty.patch"
+    patch.write_text("")
+    assert refusal(bench, bench.entry(patches=[str(patch)])) == (
+        "kernel lab: patch empty.patch: found nothing to change in it; wanted a patch"
+    )
+
+
+def test_the_release_is_not_a_fragments_to_name(bench):
+    bench.fragment.write_text(FRAGMENT + 'CONFIG_LOCALVERSION="-mine"\n')
+    assert refusal(bench, bench.entry()) == (
+        'kernel lab: lab.config:5: CONFIG_LOCALVERSION: found "-mine"; wanted it left out: the'
+        " release says which entry a kernel is of"
+    )
+
+
+def test_a_tree_stays_locked_while_make_runs_in_it(bench, monkeypatch):
+    """Also when whoever started make was killed: the lock is make's as well."""
+    with tree.held("key") as own, subprocess.Popen(["cat"], stdin=subprocess.PIPE) as plain:
+        held = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(own.lock,))
+        plain.communicate()
+    waited = []
+    monkeypatch.setattr(tree.fcntl, "flock", told := Flock(tree.fcntl.flock, held))
+    with held, tree.held("key", lambda: waited.append(True)):
+        assert waited == [True]
+        assert told.ended
+
+
+class Flock:
+    """flock(2) that ends the other holder before it would wait for it."""
+
+    def __init__(self, flock, other):
+        self.flock, self.other, self.ended = flock, other, False
+
+    def __call__(self, handle, how):
+        if not how & tree.fcntl.LOCK_NB:
+            self.other.communicate()
+            self.ended = True
+        self.flock(handle, how)
+
+
+def test_what_killed_builds_left_goes_with_the_next(bench):
+    left = built_dir() / ".0123456789abcdef.999999999"
+    left.mkdir(parents=True)
+    (left / "vmlinuz").write_text("half")
+    bench.ensure(bench.entry())
+    assert not left.exists()
+
+
+def test_a_built_kernel_that_cannot_be_read_is_told(bench):
+    entry = bench.entry()
+    _, found = bench.ensure(entry)
+    (found.folder / "entry.json").write_text("{}")
+    assert "build the kernel again" in build.status(entry).reason
