@@ -82,6 +82,7 @@ class ActionModule(AskingAction):
             seen = self._step("read")
             actions = list(seen["actions"])
             if not self._task.check_mode and actions:
+                self._require_a_way(actions)
                 self._boot_id = str(seen["running"]["boot_id"])
                 for action in actions:
                     self._act(action)
@@ -96,6 +97,14 @@ class ActionModule(AskingAction):
                 raise
             return {**result, "failed": True, "changed": True, "msg": self._lost(error)}
         return {**result, **seen}
+
+    def _require_a_way(self, actions: list[str]) -> None:
+        """Refuse what cannot be seen through before anything of it is prepared on the host."""
+        if not {"boot", "confirm", "home"} & set(actions):
+            return
+        if self._connection.transport == "local":
+            raise EntryError("connection 'local'; a host that is rebooted wants ssh")
+        self._ask = self._way()
 
     def _read_arguments(self) -> dict[str, Any]:
         arguments = {key: value for key, value in self._task.args.items() if value is not None}
@@ -150,10 +159,8 @@ class ActionModule(AskingAction):
 
     def _reboot(self, order: list[str], into: str) -> None:
         """Order a reboot and wait for a login after it. StepError if there is none."""
-        if self._connection.transport == "local":
-            raise EntryError("connection 'local'; a host that is rebooted wants ssh")
         limit_s = 2 * float(self._arguments.get("timeout_s") or DEFAULT_TIMEOUT_S) + MARGIN_S
-        rebooting = Rebooting(self._way())
+        rebooting = Rebooting(self._ask)
         self._ordered = True
         took = rebooting.reboot(order, self._boot_id, limit_s)
         if took is None:

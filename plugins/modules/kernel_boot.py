@@ -273,6 +273,10 @@ def main() -> None:
         _apply(module)
     except HostError as error:
         module.fail_json(msg=str(error))
+    except OSError as error:
+        # /boot is full, say.
+        where = f": {error.filename}" if error.filename else ""
+        module.fail_json(msg=f"kernel boot: {error.strerror or error}{where}")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from .run import SEARCH, Run, output, run
 GRUB, KEXEC, AUTO = "grub", "kexec", "auto"
 REBOOT = ("systemctl", "reboot")
 REBOOT_BY_KEXEC = ("systemctl", "kexec")
+KEXEC_LOADED = "sys/kernel/kexec_loaded"
 
 
 @dataclass
@@ -127,7 +128,7 @@ def install(host: Host, wanted: Wanted, files: Optional[Path]) -> None:
         _keep_default(host)
         packages = sorted(files.glob("*.deb")) if files else []
         kernel_install.packaged(host.root, wanted, packages, remember, host.slow)
-    except HostError:
+    except (HostError, OSError):
         if not host.added.get(wanted.name, {"complete": False})["complete"]:
             forget(host, [wanted.name])
         raise
@@ -162,9 +163,37 @@ def remove(host: Host, names: Sequence[str]) -> None:
     mine = kernel_entry.attempt_of(host.attempts, running(host.root).token)
     if mine is not None and mine.name in names:
         raise HostError(f"kernel {mine.name}: runs now; wanted another to run before it goes")
+    disarm(host, names)
     for name in [name for name in names if name in host.added]:
         kernel_install.remove(host.root, host.added[name], host.slow)
         forget(host, [name])
+
+
+def disarm(host: Host, names: Sequence[str]) -> None:
+    """Take back a boot of these kernels that was prepared and never ordered (whoever prepared it
+    was cut off): the next reboot, whenever it is, would end in a kernel that is gone."""
+    environment = host.root / boot_loader.GRUB_FOLDER / "grubenv"
+    if environment.exists():
+        following = grub.read_environment(environment.read_bytes()).get("next_entry")
+        if following in [_identifier(name) for name in names]:
+            _unset_next(host, environment)
+    if any(item.name in names and item.outcome == kernel_entry.ORDERED for item in host.attempts):
+        _unload(host)
+
+
+def _identifier(name: str) -> str:
+    return f"crossover-{name}"
+
+
+def _unset_next(host: Host, environment: Path) -> None:
+    output(["grub-editenv", str(environment), "unset", "next_entry"], host.run)
+
+
+def _unload(host: Host) -> None:
+    """Take away what kexec has loaded, into which systemd's ordinary reboot would go as well."""
+    loaded = host.root / KEXEC_LOADED
+    if loaded.exists() and loaded.read_text().strip() == "1":
+        output(["kexec", "--unload"], host.run)
 
 
 def choose_method(host: Host, asked: str) -> str:
@@ -235,7 +264,7 @@ def arm(
             return Armed(token, REBOOT, GRUB)
         _arm_kexec(host, wanted, words, now)
         return Armed(token, REBOOT_BY_KEXEC, KEXEC)
-    except HostError:
+    except (HostError, OSError):
         host.attempts = host.attempts[:-1]
         host.save()
         raise
@@ -244,7 +273,7 @@ def arm(
 def _arm_grub(host: Host, wanted: Wanted, words: Sequence[str]) -> None:
     found = boot_loader.read_grub(host.root, host.run)
     kept = grub.find(grub.read_menu(found.text), host.default_path) if host.default_path else None
-    identifier = f"crossover-{wanted.name}"
+    identifier = _identifier(wanted.name)
     lines = grub.one_shot_entry(
         kept or found.default(), identifier, f"Crossover {wanted.name}",
         f"crossover/{wanted.name}", words,
@@ -272,7 +301,8 @@ def leave(host: Host) -> Tuple[str, ...]:
     """Make the next boot an ordinary one; returns the command that starts it."""
     environment = host.root / boot_loader.GRUB_FOLDER / "grubenv"
     if environment.exists() and grub.read_environment(environment.read_bytes()).get("next_entry"):
-        output(["grub-editenv", str(environment), "unset", "next_entry"], host.run)
+        _unset_next(host, environment)
+    _unload(host)
     return REBOOT
 
 

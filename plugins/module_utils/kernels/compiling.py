@@ -130,8 +130,8 @@ def configure(source: Path, build: Path, wish: Source, suffix: str) -> dict[str,
     asked = configuration.merged([configuration.read(file) for file in wish.fragments])
     for name in asked.keys() & OWN_OPTIONS:
         raise KernelError(
-            f"{asked[name].where}: {name}: found {asked[name].value}; wanted it left out: the release"
-            " says which entry a kernel is of"
+            f"{asked[name].where}: {name}: found {asked[name].value}; wanted it left out: the"
+            " release says which entry a kernel is of"
         )
     own = configuration.parse(
         f'CONFIG_LOCALVERSION="{suffix}"\n# CONFIG_LOCALVERSION_AUTO is not set\n', "Crossover"

@@ -26,8 +26,10 @@ FIXED = {
 
 # Variables that the kernel's makefiles would take from the environment, as the compiler (LLVM).
 FROM_OUTSIDE = frozenset(
-    "ARCH CROSS_COMPILE KAFLAGS KCFLAGS KCPPFLAGS KRUSTFLAGS LLVM LLVM_IAS LOCALVERSION MAKEFLAGS"
-    " MFLAGS O SUBARCH V W".split()
+    {
+        *("ARCH", "SUBARCH", "CROSS_COMPILE", "LLVM", "LLVM_IAS", "LOCALVERSION", "O", "V", "W"),
+        *("KAFLAGS", "KCFLAGS", "KCPPFLAGS", "KRUSTFLAGS", "MAKEFLAGS", "MFLAGS"),
+    }
 )
 
 # (steps so far, what the last one made)

@@ -146,10 +146,10 @@ def unpack_tarball(archive: Path, folder: Path) -> None:
 
 def untar(archive: Path, folder: Path, *options: str) -> None:
     """Unpack an archive of any compression that tar knows. KernelError."""
+    argv = ["tar", "--force-local", "--no-same-owner", "-xf", str(archive), "-C", str(folder)]
     done = subprocess.run(
-        # A colon in a file's name means another machine to tar.
-        ["tar", "--force-local", "-xf", str(archive), "-C", str(folder), "--no-same-owner"]
-        + list(options),
+        # Without --force-local a colon in a file's name means another machine.
+        [*argv, *options],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -191,6 +191,22 @@ def test_a_host_that_cannot_be_reached_at_all_is_unreachable_as_ever(built):
         run(Action(answers, {"name": "new", "folder": str(built)}))
 
 
+@pytest.mark.parametrize("step", ["boot", "confirm", "home"])
+def test_a_host_that_cannot_be_asked_anew_is_refused_before_anything_is_prepared(built, step):
+    action = Action({"read": [read(step)]}, {"name": "new", "folder": str(built)})
+    action._connection.transport = "local"
+    assert run(action)["msg"] == (
+        "kernel_boot: connection 'local'; a host that is rebooted wants ssh"
+    )
+
+    def no_way():
+        raise kernel_boot.RouteError("guard: the connection uses a password")
+
+    action._connection.transport, action._way = "ssh", no_way
+    assert run(action)["msg"] == "kernel_boot: guard: the connection uses a password"
+    assert action.steps == ["read", "read"]
+
+
 def test_a_default_that_boots_the_same_kernel_again_is_no_way_home():
     answers = {
         "read": [read("home", running=NEW)],

@@ -350,6 +350,53 @@ def test_leaving_clears_a_boot_that_was_armed(host, root, built):
     assert boot_loader.read_grub(root, host.run).environment == {}
 
 
+def loaded(root, text):
+    """What the kernel says of kexec."""
+    file = root / kernel_boot.KEXEC_LOADED
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+@pytest.mark.parametrize("method", ["grub", "kexec"])
+def test_a_boot_that_was_prepared_and_never_ordered_goes_with_its_kernel(host, root, built, method):
+    folder, wanted = built
+    kernel_boot.install(host, wanted, folder)
+    arm(host, wanted, method=method)
+    loaded(root, "1\n" if method == "kexec" else "0\n")
+    kernel_boot.remove(host, ["new"])
+    assert (["kexec", "--unload"] in host.run.ran) == (method == "kexec")
+    assert boot_loader.read_grub(root, host.run).environment == {}
+
+
+def test_what_others_have_loaded_or_chosen_for_the_next_boot_stays(host, root, built):
+    folder, wanted = built
+    kernel_boot.install(host, wanted, folder)
+    loaded(root, "1\n")
+    host.run(["grub-reboot", "theirs"])
+    kernel_boot.remove(host, ["new"])
+    assert ["kexec", "--unload"] not in host.run.ran
+    assert boot_loader.read_grub(root, host.run).environment == {"next_entry": "theirs"}
+
+
+def test_the_way_home_is_no_kexec(host, root, built):
+    loaded(root, "1\n")
+    kernel_boot.leave(host)
+    assert ["kexec", "--unload"] in host.run.ran
+
+
+def test_a_boot_that_cannot_be_prepared_is_not_counted(host, root, built, monkeypatch):
+    folder, wanted = built
+    kernel_boot.install(host, wanted, folder)
+
+    def full(*_arguments):
+        raise OSError(28, "No space left on device", "/boot/grub/custom.cfg")
+
+    monkeypatch.setattr(kernel_boot, "write_custom", full)
+    with pytest.raises(OSError, match="No space left"):
+        arm(host, wanted)
+    assert host.attempts == ()
+
+
 def test_everything_goes_in_the_end_and_what_others_wrote_stays(host, root, built):
     folder, wanted = built
     (root / "boot/grub/custom.cfg").write_text("menuentry 'mine' {\n}\n")
