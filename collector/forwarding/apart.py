@@ -79,6 +79,7 @@ def _sends(asked: Mapping[str, Any], watches: Mapping[str, Mapping[str, Any]]) -
             "rate_fps": asked["rate_fps"],
             "duration_s": asked["duration_s"],
             "flows": asked["flows"],
+            "queues": asked["queues"],
             "drain_s": asked["drain_s"],
         }
         if watches and len(asked["ports"]) == 2:

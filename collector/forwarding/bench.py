@@ -69,7 +69,8 @@ class Bench:
         """``keeps_pace`` is asked of a direction (collector.run.forwarding_pace)."""
         self.path, self._module, self._keep = path, module, keep
         self._keeps_pace = keeps_pace
-        # What the generator can do, by frame size, direction and flows; may be known already.
+        # What the generator can do, by frame size, direction, flows and queues; may be known
+        # already.
         self.capacity: dict[str, float] = {} if capacity is None else capacity
         # Frames that a tester sent and saw arrive, by its own port, over all trials.
         self.arrived: dict[str, int] = {}
@@ -116,7 +117,8 @@ class Bench:
         """What the generator can do without a device in the way, frames a second and direction;
         None where it sent nothing."""
         settings = search.settings
-        key = f"{settings['frame_bytes']} {settings['direction']} {settings['flows']}"
+        names = ("frame_bytes", "direction", "flows", "queues")
+        key = " ".join(str(settings[name]) for name in names if name in settings)
         if key not in self.capacity:
             length = min(CALIBRATION_S, float(settings["trial_s"]))
             trial = Trial(int(settings["frame_bytes"]), None, length)
@@ -225,10 +227,12 @@ def document(
     """``search.json`` of a cell (schema 1, docs/data-format.md). ``error`` is (whether a trial did
     not count, why there is no outcome)."""
     burst = own["forwarding"] == "back_to_back"
-    value = None
+    value = bound = None
     if outcome is not None:
-        raw = outcome.values[own["goal"] or _VALUE[own["forwarding"]]]
+        name = own["goal"] or _VALUE[own["forwarding"]]
+        raw = outcome.values[name]
         value = raw if burst or raw is None else 100 * raw / setting.line_fps
+        bound = outcome.apart.get(name, outcome.bottleneck).value
     return {
         "schema": 1,
         "settings": dict(own),
@@ -242,7 +246,7 @@ def document(
         "value": value,
         "unit": BURST_UNIT if burst else "%",
         "values": {} if outcome is None else dict(outcome.values),
-        "bottleneck": None if outcome is None else outcome.bottleneck.value,
+        "bottleneck": bound,
         "points": [] if outcome is None else [asdict(point) for point in outcome.points],
         "details": {} if outcome is None else dict(outcome.details),
         "invalid": error is not None and error[0],

@@ -11,7 +11,7 @@ from collector.errors import InputError
 # RFC 2544, section 9.1, the sizes for Ethernet.
 RFC2544_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 OVERHEAD_BYTES = 20
-FCS_BYTES = 4
+ETHERNET_BYTES, FCS_BYTES = 14, 4
 SMALLEST, LARGEST = 64, 9018  # the latter is a jumbo frame of 9000 bytes of payload
 
 

@@ -20,11 +20,16 @@ SHORTEST_S = 0.001
 
 
 def max_load(session: Session, setting: Setting) -> Outcome:
-    """``max_load``: the rate forwarded while the generator sends as fast as it can.
+    """``max_load``: the rate forwarded while the generator sends as fast as it can, and no faster
+    than line rate, which a link without a clock of its own would carry too.
 
     The published figure: the share of line rate that gets through at maximum offered load.
     """
-    found = session.run(setting.trial(None))
+    most_fps = setting.line_fps * (1 + session.checks.rate)
+    faster = setting.capacity_fps is not None and setting.capacity_fps > most_fps
+    found = session.run(setting.trial(setting.line_fps if faster else None))
+    if found.result.offered_fps > most_fps:
+        found = session.run(setting.trial(setting.line_fps))
     alone = setting.capacity_fps if setting.keeps_pace else None
     what = bottleneck(found.result, setting.line_fps, alone)
     return Outcome(

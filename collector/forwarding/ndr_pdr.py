@@ -87,17 +87,17 @@ def ndr_pdr(session: Session, setting: Setting, goals: tuple[Goal, ...]) -> Outc
     )
     values: dict[str, float | None] = {}
     details: dict[str, float | None] = {}
-    bounded = True
+    bounds: dict[str, Bottleneck] = {}
     for name, wish in wishes.items():
         result = found[wish]
         values[name] = _load(result.conditional_throughput)
         details[f"{name}_lower_fps"] = _load(result.relevant_lower_bound)
         details[f"{name}_upper_fps"] = _load(result.relevant_upper_bound)
-        bounded = bounded and result.relevant_upper_bound is not None
+        # A device may reach the top with some loss and not without.
+        free = result.relevant_upper_bound is None
+        bounds[name] = setting.top_bottleneck if free else Bottleneck.DEVICE
     return Outcome(
-        values=values,
-        bottleneck=Bottleneck.DEVICE if bounded else setting.top_bottleneck,
-        details=details,
+        values=values, bottleneck=next(iter(bounds.values())), apart=bounds, details=details
     )
 
 

@@ -93,6 +93,7 @@ class Path:
             "rate_fps": trial.rate_fps,
             "duration_s": trial.duration_s,
             "flows": settings["flows"],
+            "queues": settings.get("queues", 1),  # older plans have none
             "drain_s": settings["drain_s"],
         }
 

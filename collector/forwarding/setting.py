@@ -59,9 +59,11 @@ class Point:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What a search found. ``values``: frames a second and direction by name (``back_to_back``:
-    frames of a burst); None where there is none. ``bottleneck``: what bounded it."""
+    frames of a burst); None where there is none. ``bottleneck``: what bounded them; of values
+    that something else bounded, what, by name (``apart``)."""
 
     values: Mapping[str, float | None]
     bottleneck: Bottleneck
+    apart: Mapping[str, Bottleneck] = field(default_factory=dict)
     points: tuple[Point, ...] = ()
     details: Mapping[str, float | None] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Any
 
 from collector.errors import InputError
 from collector.forwarding.linerate import LARGEST, SMALLEST
+from collector.forwarding.measures import BURST_S
 from collector.shape import Shape
 
 MEASURES = ("max_load", "throughput", "ndr_pdr", "loss_curve", "back_to_back")
@@ -25,6 +26,7 @@ class ForwardingSpec:
 
     ``trial_s`` is the length of a trial where it is not the form's; ``goal`` and ``search`` are
     of ``ndr_pdr`` (which of its two rates the cell has, and after which text it is searched);
+    ``queues`` are the generator's, each a thread, of each direction;
     ``repeats`` of ``back_to_back``. ``width_pct`` is how close a search comes, in % of the rate,
     ``rate_pct`` how far the offered load may lie from the intended one.
     """
@@ -34,6 +36,7 @@ class ForwardingSpec:
     frame_bytes: int
     direction: str
     flows: int
+    queues: int
     trial_s: float | None
     goal: str | None
     search: str | None
@@ -63,6 +66,8 @@ class ForwardingSpec:
     def estimate_s(self, duration_s: float) -> float:
         """Seconds of traffic that a cell takes, roughly; a form's trials take ``duration_s``."""
         trial_s = duration_s if self.trial_s is None else self.trial_s
+        if self.forwarding == "back_to_back":
+            trial_s = BURST_S
         # A binary search halves to its width; the others as benchmarks/search_time found them.
         halvings = math.ceil(math.log2(100 / self.width_pct)) + 4
         trials = {
@@ -81,6 +86,7 @@ class ForwardingSpec:
             "frame_bytes": self.frame_bytes,
             "direction": self.direction,
             "flows": self.flows,
+            "queues": self.queues,
             "trial_s": duration_s if self.trial_s is None else self.trial_s,
             "warm_up_s": warm_up_s,
             "goal": self.goal,
@@ -107,6 +113,7 @@ def read_forwarding(item: Shape) -> ForwardingSpec:
         frame_bytes=item.within("frame_bytes", SMALLEST, LARGEST),
         direction=item.choice("direction", DIRECTIONS),
         flows=item.within("flows", 1, 60_000, default=1),
+        queues=item.within("queues", 1, 1024, default=1),
         # RFC 9971 searches decide by many short trials, so the form's length is not for them.
         trial_s=_seconds(item, "trial_s", 1.0 if measure == "ndr_pdr" else None),
         goal=_only_for(item, "goal", measure, "ndr_pdr", GOALS),
@@ -116,6 +123,8 @@ def read_forwarding(item: Shape) -> ForwardingSpec:
         rate_pct=_percent(item, "rate_pct", 1.0),
     )
     item.done()
+    if spec.flows < spec.queues:
+        raise InputError(item.at("flows"), str(spec.flows), f"{spec.queues}, one a queue, or more")
     if spec.search == "rfc2544" and spec.goal == "pdr":
         raise InputError(item.at("goal"), "'pdr'", "ndr: RFC 2544 allows no loss")
     return spec

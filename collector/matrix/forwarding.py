@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import InputError
 from collector.forwarding.spec import ForwardingSpec
+from collector.shape import Shape, show
 
 if TYPE_CHECKING:
     from collector.matrix.matrix import Matrix
@@ -24,8 +25,9 @@ def topologies_of(matrix: Matrix) -> tuple[str, ...]:
 
 def check_forwarding(matrix: Matrix) -> None:
     """Raises InputError for a matrix that mixes netperf and forwarding tests, for a topology that
-    has no device to forward (or none to run netperf on), and for a form whose ``only`` names no
-    factor of the matrix or leaves the baseline out."""
+    has no device to forward (or none to run netperf on), for a form whose ``only`` names no
+    factor of the matrix or leaves the baseline out, and for a configuration of the device that
+    cannot be."""
     forwarding = [isinstance(test, ForwardingSpec) for test in matrix.tests]
     if any(forwarding) and not all(forwarding):
         where = f"{matrix.file}: tests[{forwarding.index(not forwarding[0])}]"
@@ -39,6 +41,33 @@ def check_forwarding(matrix: Matrix) -> None:
             f"{' or '.join(wanted)}, for tests with {what}",
         )
     _check_forms(matrix)
+    for item in matrix.configurations:
+        document = item.subjects.get("forwarding")
+        if document:
+            where = f"{matrix.file}: {item.name}"
+            if not any(forwarding):
+                raise InputError(f"{where}.forwarding", "tests with netperf", "tests that forward")
+            check_declared(Shape(document, where, "forwarding"))
+
+
+def check_declared(item: Shape) -> None:
+    """What a configuration declares of the device under test, as the role forwarding takes it.
+    Raises InputError; a key that nobody reads would be measured as if it were not there."""
+    if item.has("irq"):
+        item.choice("irq", ("default", "pinned"))
+    if item.has("rules"):
+        item.choice("rules", ("none", "empty"))
+    kinds = item.strings("rules_by", default=["nft"])
+    if not kinds or set(kinds) - {"nft", "iptables"}:
+        raise InputError(item.at("rules_by"), show(list(kinds)), "one or both of nft, iptables")
+    cpus = item.take_any("irq_cpus", (list,), "a list of CPUs", [])
+    if not all(isinstance(cpu, int) and not isinstance(cpu, bool) and cpu >= 0 for cpu in cpus):
+        raise InputError(item.at("irq_cpus"), show(cpus), "a list of CPUs by number")
+    for key, kind, wanted in (("offloads", bool, "true or false"), ("channels", int, "a number")):
+        for name, value in item.anything(key, default={}).items():
+            if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
+                raise InputError(item.at(f"{key}.{name}"), show(value), wanted)
+    item.done()
 
 
 def _check_forms(matrix: Matrix) -> None:

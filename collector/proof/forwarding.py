@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from collector.forwarding.linerate import ETHERNET_BYTES, FCS_BYTES
 from collector.proof.findings import Finding, equal
 
 # How far counters of the same frames on two hosts may lie apart: frames of neighbour discovery
@@ -42,6 +43,9 @@ def prove(
             for name, boot_id in boots.items()
         ),
         *check_state(group["subjects"].get("forwarding") or {}, ports, after["state"]),
+        *check_mtu(
+            max(int(own["frame_bytes"]) for own in group["settings"].values()), ports, after
+        ),
     ]
     for port in ports:
         count = int(measured["warm_up"]["arrived"].get(port["end"], 0))
@@ -69,6 +73,19 @@ def check_state(
         if declared.get("irq") == "pinned":
             findings.append(_pinned(name, device["irq"]))
     return findings + _check_rules(declared, state)
+
+
+def check_mtu(
+    frame_bytes: int, ports: tuple[Mapping[str, Any], ...], after: Mapping[str, Any]
+) -> list[Finding]:
+    """Whether the device has room for the largest frame (with FCS): it drops others, or breaks
+    them up, and both look like a device that forwards little."""
+    wanted = frame_bytes - ETHERNET_BYTES - FCS_BYTES
+    found = {port["dut_device"]: after["state"]["devices"][port["dut_device"]] for port in ports}
+    return [
+        Finding(f"MTU of {name}", f"{wanted} or more", str(device["mtu"]), device["mtu"] >= wanted)
+        for name, device in found.items()
+    ]
 
 
 def _pinned(name: str, affinities: Mapping[str, Any]) -> Finding:

@@ -156,6 +156,9 @@ def judge_search(
         return status, search["error"]
     if search["value"] is None:
         return SampleStatus.FAILED, "no load is forwarded as the test wants it"
+    if search["value"] == 0:
+        # No share of a baseline, and nothing to be a share of.
+        return SampleStatus.FAILED, "not one frame came through at maximum load"
     return SampleStatus.OK, None
 
 

@@ -123,6 +123,7 @@ def _device(name: str, run: Run) -> Dict[str, Any]:
     )
     key = name.replace(".", "/")
     return {
+        "mtu": int((irq.NET / name / "mtu").read_text()),
         "forwards": sysctl.read(f"net.ipv4.conf.{key}.forwarding") == "1",
         "neighbours": {entry["dst"]: entry.get("lladdr") for entry in entries},
         "irq": {str(n): irq.affinity(n) for n in irq.of_device(name)},

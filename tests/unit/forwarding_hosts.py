@@ -56,7 +56,12 @@ class Hosts:
         """What is known of the device after the traffic; ``changes`` are of its evidence."""
         state = {
             "devices": {
-                name: {"forwards": True, "neighbours": {peer: "02:…"}, "irq": {"24": "0-1"}}
+                name: {
+                    "mtu": 1500,
+                    "forwards": True,
+                    "neighbours": {peer: "02:…"},
+                    "irq": {"24": "0-1"},
+                }
                 for name, peer in (("eth1", "198.18.0.1"), ("eth2", "198.19.0.1"))
             },
             "base_chains": [],

@@ -12,7 +12,7 @@ from collector.forwarding.trial import Trial, read_result
 
 PATH = find_path([NEAR, FAR], DUT, {})
 TRIAL = Trial(64, 100_000, 1.0)
-SETTINGS = {"direction": "bidirectional", "flows": 4, "drain_s": 0.25}
+SETTINGS = {"direction": "bidirectional", "flows": 4, "queues": 2, "drain_s": 0.25}
 
 
 def measured(testers, trial=TRIAL, to_nobody=False, **changes):
@@ -56,6 +56,7 @@ def test_the_second_direction_begins_when_it_sees_the_first():
     # Senders wait for late frames, which may be in their own rings, and receivers after them.
     assert near["drain_s"] == far["drain_s"] == 0.25
     assert testers.calls[2]["far"][1]["drain_s"] == 0
+    assert (near["flows"], near["queues"]) == (far["flows"], far["queues"]) == (4, 2)
 
 
 def test_one_way_needs_nobody_to_wait():

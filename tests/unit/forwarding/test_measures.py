@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from collector.forwarding.bench import search_within_reach
 from collector.forwarding.judge import Bottleneck
 from collector.forwarding.measures import back_to_back, loss_curve, max_load, throughput
 from collector.forwarding.session import InvalidTrialError, Session
@@ -24,7 +25,7 @@ def searched(search, device, made=None, **options):
 
 
 def test_a_steady_device_at_maximum_load():
-    found, session = searched(max_load, Device(steady(300_000)))
+    found, session = searched(max_load, Device(steady(300_000), LINE))
     assert found.values == {"max_load": pytest.approx(300_000)}
     assert found.bottleneck is Bottleneck.DEVICE
     assert len(session.trials) == 1
@@ -32,9 +33,34 @@ def test_a_steady_device_at_maximum_load():
 
 
 def test_a_rate_is_that_of_one_direction():
-    found, session = searched(max_load, Device(steady(300_000), directions=2))
+    found, session = searched(max_load, Device(steady(300_000), LINE, directions=2))
     assert found.values == {"max_load": pytest.approx(300_000)}
     assert session.trials[0].result.received == 600_000
+
+
+@pytest.mark.parametrize(("calibrated", "trials"), [(5e6, 1), (None, 2), (1e6, 2)])
+@pytest.mark.parametrize(
+    ("capacity", "share", "wanted"),
+    [(9e6, 1.0, Bottleneck.LINE), (LINE / 2, 0.5, Bottleneck.DEVICE)],
+)
+def test_a_link_without_a_clock_is_not_loaded_beyond_its_line_rate(
+    calibrated, trials, capacity, share, wanted
+):
+    """Between guests a declared speed holds nobody back; 500 % of it would be no share."""
+    found, session = searched(max_load, Device(steady(capacity), 5e6), setting(calibrated))
+    assert found.values["max_load"] == pytest.approx(share * LINE, rel=1e-5)
+    assert found.points[0].offered_pct == pytest.approx(100)
+    assert found.bottleneck is wanted
+    assert len(session.trials) == trials
+
+
+def test_a_generator_that_is_slower_with_the_device_in_the_way_sends_what_it_can():
+    session = Session(Device(steady(9e6), 400_000).measure)
+    own = {"forwarding": "max_load", "width_pct": 0.5}
+    found, made = search_within_reach(session, setting(5e6), own)
+    assert found.values["max_load"] == pytest.approx(400_000)
+    assert found.bottleneck is Bottleneck.GENERATOR
+    assert made.capacity_fps == pytest.approx(400_000)
 
 
 @pytest.mark.parametrize("capacity", [2_000, 123_456, 300_000, 1_400_000])

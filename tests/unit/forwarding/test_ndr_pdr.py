@@ -53,6 +53,8 @@ def test_a_device_that_always_loses_a_little_has_a_pdr_and_no_ndr():
     found, _ = searched(Device(lossy_below(2e6, 2e6, loss=0.001)))
     assert found.values["ndr"] is None
     assert found.values["pdr"] == pytest.approx(0.999 * LINE)
+    # The line bounds the one, the device the other.
+    assert found.apart == {"ndr": Bottleneck.DEVICE, "pdr": Bottleneck.LINE}
 
 
 def test_loss_at_a_low_load_that_was_measured_bounds_the_result():

@@ -74,6 +74,8 @@ def test_a_block_lasts_as_long_as_its_trials():
         ({"width_pct": 0}, r"width_pct: found 0.0; wanted per cent, between 0 and 100"),
         ({"trial_s": -1}, r"trial_s: found -1.0; wanted seconds, above 0"),
         ({"flows": 0}, r"flows: found 0; wanted 1 to 60000"),
+        ({"queues": 0}, r"queues: found 0; wanted 1 to 1024"),
+        ({"flows": 3, "queues": 4}, r"flows: found 3; wanted 4, one a queue, or more"),
         ({"netperf": "TCP_RR"}, r"netperf: found an unknown field"),
     ],
 )
@@ -86,6 +88,20 @@ def test_searches_of_rfc_9971_take_short_trials_whatever_the_form():
     tops = with_test(forwarding="ndr_pdr")
     settings = planned("full", tops).tests[0].settings
     assert (settings["trial_s"], settings["goal"], settings["search"]) == (1.0, "ndr", "rfc9971")
+
+
+def test_flows_and_queues_of_the_generator_are_the_tests():
+    settings = planned(tops=with_test(flows=8, queues=4)).tests[0].settings
+    assert (settings["flows"], settings["queues"]) == (8, 4)
+    settings = planned().tests[0].settings
+    assert (settings["flows"], settings["queues"]) == (1, 1)
+
+
+def test_bursts_are_as_long_as_rfc_2544_wants_them_whatever_the_form():
+    burst = with_test(forwarding="back_to_back", repeats=2)
+    matrix = read_matrix(burst, "m.yml")
+    (test,) = matrix.tests
+    assert test.estimate_s(60) == test.estimate_s(1) == 8 * 2 * 2.5
 
 
 def test_a_burst_is_counted_in_frames():
@@ -118,6 +134,43 @@ NETPERF = {"name": "tcp_rr", "netperf": "TCP_RR"}
 def test_what_a_matrix_with_forwarding_tests_may_not_be(tops, text):
     with pytest.raises(InputError, match=f"^m.yml: {text}"):
         read_matrix(document(**tops), "m.yml")
+
+
+def declaring(**keys):
+    made = document()
+    made["configurations"][1]["forwarding"] = keys
+    return made
+
+
+def test_what_a_configuration_may_declare_of_the_device():
+    keys = {
+        "irq": "pinned",
+        "irq_cpus": [0, 2],
+        "rules": "empty",
+        "rules_by": ["nft", "iptables"],
+        "offloads": {"gro": False},
+        "channels": {"combined": 2},
+    }
+    matrix = read_matrix(declaring(**keys), "m.yml")
+    assert matrix.configurations[1].subjects["forwarding"] == keys
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({"iqr": "pinned"}, "forwarding.iqr: found an unknown field"),
+        ({"irq": "spread"}, "forwarding.irq: found 'spread'; wanted one of default, pinned"),
+        ({"irq_cpus": ["0"]}, "forwarding.irq_cpus: found ['0']; wanted a list of CPUs by number"),
+        ({"rules": "full"}, "forwarding.rules: found 'full'; wanted one of none, empty"),
+        ({"rules_by": []}, "forwarding.rules_by: found []; wanted one or both of nft, iptables"),
+        ({"offloads": {"gro": "off"}}, "forwarding.offloads.gro: found 'off'; wanted true or fal"),
+        ({"channels": {"rx": True}}, "forwarding.channels.rx: found True; wanted a number"),
+    ],
+)
+def test_what_a_configuration_may_not_declare_of_the_device(keys, text):
+    with pytest.raises(InputError) as caught:
+        read_matrix(declaring(**keys), "m.yml")
+    assert str(caught.value).startswith(f"m.yml: new: {text}")
 
 
 @pytest.mark.parametrize(("trial", "drain"), [(60, 2.0), (8, 2.0), (1, 0.25), (0.1, 0.2)])

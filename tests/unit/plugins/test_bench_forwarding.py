@@ -17,6 +17,7 @@ SETTINGS = {
     "frame_bytes": 64,
     "direction": "unidirectional",
     "flows": 1,
+    "queues": 1,
     "trial_s": 1.0,
     "drain_s": 0.25,
     "warm_up_s": 1.0,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from collector.proof.forwarding import check_state
+from collector.proof.forwarding import check_mtu, check_state
 
 PORTS = (
     {"dut_device": "eth1", "ipv4": "198.18.0.1"},
@@ -76,3 +76,13 @@ def test_a_device_as_declared(declared, changes):
 def test_a_device_that_is_not_as_declared(declared, changes, text):
     (failure,) = failures(declared, state(**changes))
     assert failure.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("frame_bytes", "failed"),
+    [(64, []), (1518, []), (1519, ["MTU of eth2: wanted 1501 or more, found 1500"])],
+)
+def test_a_device_has_room_for_the_largest_frame(frame_bytes, failed):
+    devices = {"eth1": {"mtu": 9000}, "eth2": {"mtu": 1500}}
+    found = check_mtu(frame_bytes, PORTS, {"state": {"devices": devices}})
+    assert [str(finding) for finding in found if not finding.ok] == failed

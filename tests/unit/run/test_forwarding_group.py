@@ -91,8 +91,9 @@ def test_a_whole_run_from_plan_to_samples(tmp_path):
     assert by_test["size_64"].bounded_by == "device"
     assert by_test["size_64"].unit == "%"
     assert by_test["size_64"].kernel == "6.12.0"  # the device's; the tester's is another
-    # The generator sends more than line rate of such frames, and all of it is forwarded.
-    assert by_test["size_1518"].bounded_by in ("line rate", "device")
+    # The generator could send more than line rate of such frames.
+    assert by_test["size_1518"].bounded_by == "line rate"
+    assert by_test["size_1518"].value == pytest.approx(100, rel=1e-3)
     assert run.journal[-1].event == "end"
 
 
@@ -149,6 +150,38 @@ def test_a_path_that_forwards_nothing_is_not_measured(tmp_path):
     assert len(hosts.asked) == 1
     reason = load_run(campaign["run_folder"]).journal[-1].details["reason"]
     assert "while warming up: wanted some, found 0" in reason
+
+
+def test_a_device_that_forwards_nothing_at_maximum_load_has_no_share(tmp_path):
+    campaign = opened(tmp_path)
+    group = campaign["groups"][0]
+
+    class Stalling(Hosts):
+        """Forwards while it is warmed up, and then no more."""
+
+        def module(self, asked):
+            found = super().module(asked)
+            self.device = Device(steady(0.0), 2e6)
+            return found
+
+    hosts = Stalling(Device(steady(3e5), 2e6))
+    assert set(measured(tmp_path, campaign, group, hosts).values()) == {"failed"}
+    reason = load_run(campaign["run_folder"]).journal[-1].details["reason"]
+    assert reason == "not one frame came through at maximum load"
+
+
+def test_what_bounds_one_rate_of_a_search_need_not_bound_the_other(tmp_path):
+    tops = with_test(forwarding="ndr_pdr", name="ndr_64")
+    tops["tests"].append({**tops["tests"][0], "name": "pdr_64", "goal": "pdr"})
+    campaign = opened(tmp_path, tops)
+    # Always loses a little, and else could do more than the generator.
+    device = Device(lambda offered, _seconds: 0.999 * offered, 400_000)
+    measured(tmp_path, campaign, campaign["groups"][0], Hosts(device))
+    finish(tmp_path / "runs" / "r1")
+    samples = read_samples(tmp_path / "runs" / "r1")
+    found = {s.test: (s.status, s.bounded_by) for s in samples if s.value is not None}
+    assert found["pdr_64"] == (SampleStatus.OK, "generator")
+    assert found["ndr_64"] == (SampleStatus.OK, "device")
 
 
 @pytest.mark.parametrize(
