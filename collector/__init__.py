@@ -7,6 +7,7 @@ Its parts, each of which imports from those above it and never from those below
 (tests/repo/test_collector_parts.py holds them to it):
 
 - ``errors``, ``verdict``, ``duration``, ``tables``, ``junit``, ``files``, ``shape``: for all
+- ``yaml_text``: YAML whose keys stand once
 - ``kernel_state``, ``sessions``, ``lab``, ``kernels``: shared with the plugins (decision 0002)
 - ``wire``: captured packets and what their headers say
 - ``parsers``: what the tools print, read strictly

@@ -61,6 +61,9 @@ def run(args: argparse.Namespace) -> int:
     if args.verb == "add":
         file = add_entry(args.name, document(args))
         print(f"kernel {args.name}: added to {file}; build it with: {build_command(args.name)}")
+        reason = build.status(find_entry(args.name)).reason
+        if reason not in build.BUILDABLE:
+            print(f"kernel {args.name}: cannot be built yet: {reason}", file=sys.stderr)
         return 0
     for entry in [find_entry(name) for name in args.names]:
         made, found = build_entry(entry, refresh=args.refresh)

@@ -9,6 +9,7 @@ what the hosts run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,8 @@ FACTOR = "kernel"
 # The factor that says which configurations over several kernels are the same.
 CONFIGURATION = "configuration"
 BETWEEN = "/"
+# It is a part of names of configurations, which the command line takes apart at other signs.
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 # In place of kernels: none is booted, and what needs one is skipped.
 NONE = "none"
 
@@ -38,10 +41,15 @@ def parse_kernels(text: str) -> dict[str, str]:
     UsageError."""
     found: dict[str, str] = {}
     for part in text.split(","):
-        label, equals, name = part.strip().partition("=")
+        label, equals, name = (word.strip() for word in part.partition("="))
         name = name if equals else label
         if not label or not name:
             raise UsageError(f"--kernels {text!r}: wanted LABEL=NAME,LABEL=NAME or NAME,NAME")
+        if not _LABEL.fullmatch(label):
+            raise UsageError(
+                f"--kernels {text!r}: found the label {label!r}; wanted letters, digits, '.', '_',"
+                " '+' and '-'"
+            )
         if label in found:
             raise UsageError(f"--kernels {text!r}: {label!r} twice; wanted each label once")
         found[label] = name

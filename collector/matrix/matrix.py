@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from collector import yaml_text
 from collector.errors import InputError
 from collector.matrix.products import expand
 from collector.matrix.tests import AnyTest, read_test
@@ -107,7 +108,7 @@ class Matrix:
 def load_matrix(path: Path) -> Matrix:
     """Read and check a matrix file. Raises InputError."""
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml_text.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(str(path), error.strerror or str(error), "a matrix file") from error
     except UnicodeDecodeError as error:
@@ -115,7 +116,7 @@ def load_matrix(path: Path) -> Matrix:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise InputError(where, "text that is not YAML", "a matrix in YAML") from error
+        raise InputError(where, yaml_text.problem(error), "a matrix in YAML") from error
     return read_matrix(document, str(path))
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import yaml
 
+from collector import yaml_text
 from collector.errors import InputError, UsageError
+from collector.files import write_whole
 from collector.kernels.entry import SCHEMA, Entry, expanded, raw_entries, read_entry
 from collector.kernels.errors import KernelError
 from collector.kernels.paths import user_entries
@@ -17,11 +19,13 @@ OWN = Path(__file__).resolve().parents[2] / "playbooks" / "kernels" / "kernels.y
 
 def _decoded(file: Path) -> Any:
     try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))
+        return yaml_text.load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(file), str(error), "a file of kernel entries") from error
     except yaml.YAMLError as error:
-        raise InputError(str(file), "text that is not YAML", "kernel entries in YAML") from error
+        mark = getattr(error, "problem_mark", None)
+        where = f"{file}:{mark.line + 1}" if mark else str(file)
+        raise InputError(where, yaml_text.problem(error), "kernel entries in YAML") from error
 
 
 def _documents(own: Any, mine: Any) -> dict[str, tuple[dict[str, Any], Path]]:
@@ -79,8 +83,8 @@ def add_entry(name: str, document: dict[str, Any]) -> Path:
     mine: Any = _decoded(file) if file.is_file() else {"schema": SCHEMA, "kernels": {}}
     mine["kernels"][name] = document
     _entries(_decoded(OWN), mine)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.new")
-    temporary.write_text(yaml.safe_dump(mine, sort_keys=False, allow_unicode=True), "utf-8")
-    temporary.rename(file)
+    try:
+        write_whole(file, yaml.safe_dump(mine, sort_keys=False, allow_unicode=True))
+    except OSError as error:
+        raise InputError(str(file), str(error), "a file that can be written") from error
     return file

@@ -18,6 +18,11 @@ from .git import commit_of
 from .records import note, remembered
 from .tree import untar
 
+BUILT, NEVER = "built", "never built"
+GONE, CHANGED = "its built files are gone", "changed since it was built"
+# What stands in the way of nothing; every other reason does.
+BUILDABLE = (BUILT, NEVER, GONE, CHANGED)
+
 
 @dataclass(frozen=True)
 class Status:
@@ -37,16 +42,16 @@ def status(entry: Entry) -> Status:
         return Status(entry, None, str(error))
     known = remembered(entry.name)
     if known is None:
-        return Status(entry, None, "never built")
+        return Status(entry, None, NEVER)
     try:
         found = artifact.find(known.identity)
     except KernelError as error:
         return Status(entry, None, str(error))
     if found is None:
-        return Status(entry, None, "its built files are gone")
+        return Status(entry, None, GONE)
     if known.definition != definition:
-        return Status(entry, None, "changed since it was built")
-    return Status(entry, found, "built")
+        return Status(entry, None, CHANGED)
+    return Status(entry, found, BUILT)
 
 
 def ensure(entry: Entry, tell: Tell, refresh: bool = False) -> tuple[bool, Artifact]:

@@ -126,7 +126,26 @@ def test_a_file_that_is_no_yaml_is_named(capsys):
     user_entries().parent.mkdir(parents=True)
     user_entries().write_text("a: [")
     assert cli.main(["kernel", "list"]) != 0
-    assert "kernels.yml: found text that is not YAML" in capsys.readouterr().err
+    assert "kernels.yml:1: found text that is not YAML" in capsys.readouterr().err
+
+
+def test_a_name_that_stands_twice_is_refused(capsys):
+    user_entries().parent.mkdir(parents=True)
+    entry = "{about: a, package: {name: linux-image-amd64}}"
+    user_entries().write_text(f"schema: 1\nkernels:\n  mine: {entry}\n  mine: {entry}\n")
+    assert cli.main(["kernel", "list"]) != 0
+    assert "kernels.yml:4: found text that is not YAML (found the key 'mine' twice)" in (
+        capsys.readouterr().err
+    )
+
+
+def test_what_an_added_kernel_lacks_is_told_at_once(capsys, tmp_path):
+    assert add("mine", "--tarball", str(tmp_path / "gone.tar")) == 0
+    assert capsys.readouterr().err == (
+        f"kernel mine: cannot be built yet: {tmp_path / 'gone.tar'}: no such file\n"
+    )
+    assert add("other", "--package", "linux-image-amd64") == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_building_what_cannot_be_had_is_one_line(capsys, tmp_path):

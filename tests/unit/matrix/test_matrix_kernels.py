@@ -93,7 +93,7 @@ def test_a_row_with_a_kernel_of_its_own_is_skipped_where_kernels_are_given():
     [
         ("base=a,new=b", {"base": "a", "new": "b"}),
         ("debian-6.1,debian-6.12", {"debian-6.1": "debian-6.1", "debian-6.12": "debian-6.12"}),
-        ("a, b=c ,d", {"a": "a", "b": "c", "d": "d"}),
+        ("a, b = c ,d", {"a": "a", "b": "c", "d": "d"}),
     ],
 )
 def test_kernels_are_named_with_or_without_a_label(text, wanted):
@@ -108,8 +108,10 @@ def test_kernels_are_named_with_or_without_a_label(text, wanted):
         ("a,=b", "--kernels 'a,=b': wanted LABEL=NAME,LABEL=NAME or NAME,NAME"),
         ("a=,b", "--kernels 'a=,b': wanted LABEL=NAME,LABEL=NAME or NAME,NAME"),
         ("", "--kernels '': wanted LABEL=NAME,LABEL=NAME or NAME,NAME"),
+        ("a/1=b,c", "--kernels 'a/1=b,c': found the label 'a/1'; wanted letters, digits, '.', '_',"
+                    " '+' and '-'"),
     ],
-)
+)  # fmt: skip
 def test_other_kernels_are_refused(text, message):
     with pytest.raises(UsageError) as refused:
         parse_kernels(text)
