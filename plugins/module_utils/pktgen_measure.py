@@ -28,6 +28,8 @@ NET = Path("/sys/class/net")
 TABLE = "crossover_pktgen_"
 # A packet socket counts to here and then from 0 again.
 SOCKET_LIMIT = 2**32 - 1
+# A link that was set up just now, or given other queues, is there after some seconds.
+NEGOTIATION_S = 10.0
 # Counters that did not rest for this long are read while frames still arrive. Then they are read
 # again, but not for ever.
 SETTLE_S = 0.2
@@ -59,14 +61,16 @@ def check_devices(trial: Trial, net: Path = NET) -> None:
 
 
 def check_device(device: str, stream: Stream, net: Path = NET) -> None:
-    """HostError when a device is not there, has no carrier, or its MTU is below the stream's."""
+    """HostError when a device is not there, gets no carrier within some seconds, or has an MTU
+    below the stream's."""
     folder = net / device
     if not folder.is_dir():
         raise HostError(f"device {device}: not on this host")
-    try:
-        carrier = (folder / "carrier").read_text().strip()
-    except OSError:
-        carrier = "none, the device is down"
+    carrier = _carrier(folder)
+    limit = time.monotonic() + NEGOTIATION_S
+    while carrier == "0" and time.monotonic() < limit:
+        time.sleep(SETTLE_S)
+        carrier = _carrier(folder)
     if carrier != "1":
         raise HostError(f"device {device}: carrier {carrier}; wanted a link that is up")
     mtu = int((folder / "mtu").read_text())
@@ -75,6 +79,14 @@ def check_device(device: str, stream: Stream, net: Path = NET) -> None:
             f"frame_bytes: {stream.packet_bytes + 4} needs an MTU of {stream.ip_bytes}; "
             f"{device} has {mtu}"
         )
+
+
+def _carrier(folder: Path) -> str:
+    """Whether a device has its link; in words for one that is down."""
+    try:
+        return (folder / "carrier").read_text().strip()
+    except OSError:
+        return "none, the device is down"
 
 
 @contextmanager

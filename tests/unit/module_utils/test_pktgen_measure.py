@@ -186,11 +186,28 @@ def test_a_packet_socket_does_not_count_beyond_its_limit():
         ("eth2/mtu", "45\n", "frame_bytes: 64 needs an MTU of 46; eth2 has 45"),
     ],
 )
-def test_a_device_that_cannot_is_told_before_anything_is_changed(net, file, text, message):
+def test_a_device_that_cannot_is_told_before_anything_is_changed(
+    net, file, text, message, monkeypatch
+):
+    monkeypatch.setattr(measuring, "NEGOTIATION_S", 0.0)
     measuring.check_devices(read(), net)
     (net / file).write_text(text)
     with pytest.raises(HostError, match=message):
         measuring.check_devices(read(), net)
+
+
+def test_a_link_that_was_set_up_just_now_is_waited_for(net, monkeypatch):
+    (net / "eth1/carrier").write_text("0\n")
+    slept = []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 3:
+            (net / "eth1/carrier").write_text("1\n")
+
+    monkeypatch.setattr(measuring.time, "sleep", sleep)
+    measuring.check_devices(read(), net)
+    assert len(slept) == 3
 
 
 def test_more_queues_than_a_device_has_and_devices_that_are_not_there(net):
