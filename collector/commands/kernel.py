@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     for entry in [find_entry(name) for name in args.names]:
         made, found = build_entry(entry, refresh=args.refresh)
-        print(f"kernel {entry.name}: {'made' if made else 'is there'}: {found.release}")
+        state = "made" if made else "is there"
+        print(f"kernel {entry.name}: {state}: {found.release}, in {found.folder}")
     return 0
 
 

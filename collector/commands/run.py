@@ -142,7 +142,7 @@ def prepare_kernels(matrix: Matrix, kernels: str | None, kind: str, compile_: bo
     if kernels == NONE:
         return
     names = kernels_of(over(matrix, kernels))
-    found = ready(names, kind, compile_, _make)
+    found = ready(names, kind, compile_, _make, implied=not kernels)
     if kernels and found.missing:
         raise UsageError(why_skipped(list(found.missing), found.missing))
 

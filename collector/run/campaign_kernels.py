@@ -60,7 +60,7 @@ def decide(
             {}, dict.fromkeys(names, Missing("left out (--kernels none, as in the demo)", None))
         )
     else:
-        found = ready(names, lab_kind, compile_, make)
+        found = ready(names, lab_kind, compile_, make, implied=not kernels)
     matrix = settle(matrix, found.missing)
     if matrix_base_skipped(matrix):
         reason = next(item.skip for item in matrix.configurations if item.name == matrix.baseline)

@@ -14,9 +14,14 @@ from collector.kernels.errors import KernelError
 from collector.kernels.records import effort_of
 from collector.matrix.kernels import Missing
 from collector.run.kernel_entries import find_entry
+from collector.run.lab_kind import HARDWARE
 
 # Labs whose hosts share this machine's kernel.
 WITHOUT_KERNELS = ("netns", "exact")
+FOR_GUESTS = (
+    "it has drivers for virtual machines only; on hosts of your own --kernels names what they boot"
+    " (none: nothing)"
+)
 # Measured (docs/performance.md): two cores, small configuration.
 USUAL_BUILD_S = 600.0
 
@@ -45,9 +50,14 @@ def make_silently(entry: Entry) -> Artifact:
 
 
 def ready(
-    names: Iterable[str], lab_kind: str, compile_: bool, make: Maker = make_silently
+    names: Iterable[str],
+    lab_kind: str,
+    compile_: bool,
+    make: Maker = make_silently,
+    implied: bool = False,
 ) -> Ready:
-    """Look the kernels up, fetch packages, and compile sources only if asked to.
+    """Look the kernels up, fetch packages, and compile sources only if asked to. ``implied``: only
+    the matrix names them, so that real machines are not booted into what has no drivers for them.
 
     Raises CrossoverError for a name that does not exist, or a kernel that cannot be made though it
     was to be.
@@ -58,6 +68,9 @@ def ready(
         if lab_kind in WITHOUT_KERNELS:
             reason = f"a lab of kind {lab_kind} boots no kernel of its own"
             found.missing[name] = Missing(reason, None)
+            continue
+        if implied and entry.virtual and lab_kind == HARDWARE:
+            found.missing[name] = Missing(FOR_GUESTS, None)
             continue
         known = build.status(entry)
         if known.artifact is not None:

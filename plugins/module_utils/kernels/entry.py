@@ -79,11 +79,12 @@ class Image:
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel by name."""
+    """A kernel by name; ``virtual``: it has drivers for virtual machines only."""
 
     name: str
     about: str
     made_of: Union[Package, Source, Image]
+    virtual: bool = False
 
     @property
     def kind(self) -> str:
@@ -133,6 +134,13 @@ class _Keys:
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
             raise self.fail(key, value, "a list of paths")
         return tuple(Path(item) for item in value)
+
+    def flag(self, key: str) -> bool:
+        """True or false; false if it is absent."""
+        value = self._data.pop(key, False)
+        if not isinstance(value, bool):
+            raise self.fail(key, value, "true or false")
+        return value
 
     def has(self, key: str) -> bool:
         """Whether the key is there."""
@@ -224,8 +232,9 @@ def read_entry(name: str, document: Any, where: str) -> Entry:
         made_of = _source(keys, value)
     else:
         made_of = _image(value, f"{keys.where}.image")
+    virtual = keys.flag("virtual")
     keys.done()
-    return Entry(name, about, made_of)
+    return Entry(name, about, made_of, virtual)
 
 
 def _package(value: Any, where: str, key: str = "name") -> Package:

@@ -126,3 +126,10 @@ def test_what_an_entry_is_like_comes_first_and_adds_up():
     assert [path.name for path in found.made_of.fragments] == ["a.config", "b.config"]
     assert [path.name for path in found.made_of.patches] == ["c.patch"]
     assert (found.about, found.made_of.base) == ("c", "defconfig")
+
+
+def test_drivers_for_virtual_machines_only_are_told_and_taken_over():
+    assert not entry(**SOURCE).virtual
+    raw = {"lab": {**SOURCE, "virtual": True}, "mine": {"about": "b", "like": "lab"}}
+    assert read_entry("mine", expanded("mine", raw, "f"), "f").virtual
+    assert "lab.virtual: found 1; wanted true or false" in refusal({**SOURCE, "virtual": 1})

@@ -224,6 +224,27 @@ def test_labs_that_share_this_machines_kernel_skip_what_needs_another(kind):
     )
 
 
+def test_real_machines_are_not_booted_into_a_kernel_for_guests_that_nobody_named():
+    matrix, kernels = decide(disable_matrix(), None, "hardware", True)
+    assert kernels == {}
+    assert skips(matrix)["Disable"] == (
+        "kernel lab-6.12 and lab-6.12-disable: it has drivers for virtual machines only; on hosts"
+        " of your own --kernels names what they boot (none: nothing)"
+    )
+    over_kernels = read_matrix({**document(), "kernels": ["debian-6.1", "debian-6.12"]}, "m.yml")
+    with pytest.raises(InputError, match=r"found kernel debian-6\.1: it has drivers for virtual"):
+        decide(over_kernels, None, "hardware", True)
+    # Hosts of somebody's own may be virtual machines, which only he knows.
+    asked = []
+
+    def make(entry):
+        asked.append(entry.name)
+        return kernel(entry.name)
+
+    decide(over_kernels, "debian-6.1,debian-6.12", "hardware", True, make=make)
+    assert asked == ["debian-6.1", "debian-6.12"]
+
+
 def test_kernels_can_be_left_out():
     matrix, kernels = decide(disable_matrix(), "none", "guests", True)
     assert kernels == {}
