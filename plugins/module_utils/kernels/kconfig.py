@@ -7,11 +7,12 @@ answer that: ``config``/``menuconfig``, ``depends on``, the ``if`` of a prompt, 
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from .configuration import Wanted
 
@@ -21,20 +22,33 @@ _CLOSES = re.compile(r"end(if|menu|choice)\b")
 _CONFIG = re.compile(r"(?:menu)?config\s+(\w+)")
 _DEPENDS = re.compile(r"depends\s+on\s+(.+)")
 _VISIBLE = re.compile(r"visible\s+if\s+(.+)")
+_TYPE = re.compile(r"(?:def_)?(bool|tristate|int|hex|string)\b")
 _PROMPT = re.compile(
-    r'(?:bool|tristate|int|hex|string|prompt)\s+"(?:[^"\\]|\\.)*"(?:\s+if\s+(.+))?'
+    r"""(?:bool|tristate|int|hex|string|prompt)\s+(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+    r"(?:\s+if\s+(.+))?"
 )
-_TOKEN = re.compile(r"&&|\|\||!=|[!=()]|\"[^\"]*\"|'[^']*'|[A-Za-z0-9_]+")
+_TOKEN = re.compile(r"&&|\|\||[!<>]=|[!=<>()]|\"[^\"]*\"|'[^']*'|[A-Za-z0-9_]+")
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 _TRISTATE = {"n": 0, "m": 1, "y": 2}
 
 
 @dataclass
 class Option:
-    """One definition of an option: the conditions that must all hold before it can be set, and
-    whether it has a prompt (without one nothing but other options set it)."""
+    """One definition of an option: the conditions that must all hold before it can be set, whether
+    it has a prompt (without one nothing but other options set it), its type (empty: said
+    elsewhere), and the names of a choice that it is one of (empty: of none)."""
 
     conditions: list[str] = field(default_factory=list)
     prompt: bool = False
+    type: str = ""
+    choice: list[str] = field(default_factory=list)
 
 
 def _lines(file: Path) -> Iterator[str]:
@@ -78,6 +92,7 @@ class Definitions:
         if not file.is_file():  # an optional source, or one with a variable of another architecture
             return
         blocks: list[list[str]] = []
+        choices: list[list[str]] = []
         current: Optional[Option] = None
         for line in _lines(file):
             around = [*outer, *(term for block in blocks for term in block)]
@@ -88,17 +103,23 @@ class Definitions:
                 continue
             config = _CONFIG.fullmatch(line)
             if config:
-                current = Option(list(around))
+                current = Option(list(around), choice=choices[-1] if choices else [])
+                current.choice.append(config[1])
                 self.options.setdefault(config[1], []).append(current)
                 continue
             opened = _OPENS.match(line)
             if opened:
                 blocks.append([opened[2]] if opened[1] == "if" else [])
+                if opened[1] == "choice":
+                    choices.append([])
                 current = None
                 continue
-            if _CLOSES.match(line):
+            closed = _CLOSES.match(line)
+            if closed:
                 if blocks:
                     blocks.pop()
+                if closed[1] == "choice" and choices:
+                    choices.pop()
                 current = None
                 continue
             self._attribute(line, current, blocks)
@@ -112,6 +133,9 @@ class Definitions:
             elif blocks:
                 blocks[-1].append(depends[1])
             return
+        kind = _TYPE.match(line)
+        if kind and current is not None:
+            current.type = kind[1]
         prompt = _PROMPT.match(line)
         if prompt and current is not None:
             current.prompt = True
@@ -126,7 +150,8 @@ def _without_comment(condition: str) -> str:
 def explain(name: str, wanted: str, definitions: Definitions, final: Mapping[str, Wanted]) -> str:
     """Why an option may not be as wanted: what it depends on, as far as that does not hold, with
     the values of the options in it. ``name`` has its ``CONFIG_``."""
-    found = definitions.options.get(name.removeprefix("CONFIG_"))
+    short = name.removeprefix("CONFIG_")
+    found = definitions.options.get(short)
     if not found:
         return "this source has no option of that name"
     if not any(option.prompt for option in found):
@@ -135,13 +160,20 @@ def explain(name: str, wanted: str, definitions: Definitions, final: Mapping[str
     for option in found:
         # An option stands below many that always hold: only the others say anything.
         terms = [_without_comment(term) for term in dict.fromkeys(option.conditions)]
-        least = _TRISTATE["y"] if wanted == "y" else _TRISTATE["m"]
+        # An option that is on or off may be on where what it depends on is a module.
+        least = _TRISTATE["y"] if wanted == "y" and option.type != "bool" else _TRISTATE["m"]
         open_terms = [term for term in terms if evaluate(term, final) < least]
         values = {key: value for term in open_terms for key, value in _named(term, final).items()}
         if values:
             shown = ", ".join(f"{key}={value}" for key, value in values.items())
             texts.append(f"it depends on {' && '.join(open_terms)}, and here {shown}")
-    return "; or ".join(texts) or "another option selects it, or its type does not allow the value"
+    if texts:
+        return "; or ".join(texts)
+    others = [one for option in found for one in option.choice if one != short]
+    taken = [one for one in others if _value(one, final) == "y"]
+    if wanted == "y" and taken:
+        return f"it is one of a choice, of which {taken[0]} is taken"
+    return "another option selects it, or its type does not allow the value"
 
 
 def _value(word: str, final: Mapping[str, Wanted]) -> str:
@@ -149,6 +181,14 @@ def _value(word: str, final: Mapping[str, Wanted]) -> str:
         return word.strip("\"'")
     option = final.get(f"CONFIG_{word}")
     return option.value.strip('"') if option else "n"
+
+
+def _compare(sign: str, left: str, right: str) -> bool:
+    """Whether a comparison holds: of numbers where both are (versions of compilers), else of texts
+    by the alphabet."""
+    if left.isdecimal() and right.isdecimal():
+        return _COMPARED[sign](int(left), int(right))
+    return _COMPARED[sign](left, right)
 
 
 def _named(condition: str, final: Mapping[str, Wanted]) -> dict[str, str]:
@@ -193,9 +233,9 @@ def evaluate(condition: str, final: Mapping[str, Wanted]) -> int:
             result = either()
             take()
             return result
-        if peek() in ("=", "!="):
-            same = take() == "="
-            return 2 * ((_value(token, final) == _value(take(), final)) == same)
+        if peek() in _COMPARED:
+            sign = take()
+            return 2 * _compare(sign, _value(token, final), _value(take(), final))
         return _TRISTATE.get(_value(token, final), 0)
 
     return either()

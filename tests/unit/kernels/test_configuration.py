@@ -64,6 +64,7 @@ FINAL = {f"CONFIG_{name}": Wanted(value, "") for name, value in
         ("ON && MODULE", 1), ("OFF || MODULE", 1), ("OFF || ON && MODULE", 1),
         ("(OFF || ON) && ON", 2), ("!(ON && OFF)", 2), ("COUNT = 64", 2), ("COUNT != 64", 0),
         ('TEXT = "gzip"', 2), ("TEXT='xz'", 0), ("m", 1), ("y && n", 0),
+        ("COUNT >= 64", 2), ("COUNT > 64", 0), ("COUNT < 100 && ON", 2), ("COUNT <= 9", 0),
     ],
 )  # fmt: skip
 def test_conditions_have_the_kernels_three_values(condition, value):
@@ -82,3 +83,42 @@ def test_a_reason_names_every_condition_that_does_not_hold(tmp_path):
     assert explain("CONFIG_NETLABEL", "n", definitions, on) == (
         "another option selects it, or its type does not allow the value"
     )
+
+
+KCONFIG = """\
+config POLICY
+\ttristate 'IPsec "policy" match'
+\tdepends on XTABLES
+config FILTER
+\tbool "On where its parent is a module"
+\tdepends on MODULE && OFF
+choice
+\tprompt "Ticks"
+config HZ_250
+\tbool "250"
+config HZ_1000
+\tbool "1000"
+endchoice
+config AFTER
+\tbool "No part of the choice"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("POLICY", "it depends on XTABLES, and here XTABLES=n"),
+        ("HZ_1000", "it is one of a choice, of which HZ_250 is taken"),
+        ("AFTER", "another option selects it, or its type does not allow the value"),
+        ("FILTER", "it depends on MODULE && OFF, and here MODULE=m, OFF=n"),
+    ],
+)
+def test_prompts_in_other_quotes_and_choices_are_understood(tmp_path, name, why):
+    (tmp_path / "Kconfig").write_text(KCONFIG)
+    final = {**FINAL, "CONFIG_HZ_250": Wanted("y", "")}
+    assert explain(f"CONFIG_{name}", "y", Definitions(tmp_path), final) == why
+
+
+def test_a_switch_may_be_on_where_what_it_depends_on_is_a_module(tmp_path):
+    (tmp_path / "Kconfig").write_text(KCONFIG.replace("MODULE && OFF", "MODULE"))
+    assert "depends" not in explain("CONFIG_FILTER", "y", Definitions(tmp_path), FINAL)
