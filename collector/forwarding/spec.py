@@ -107,6 +107,7 @@ def drain_s(trial_s: float) -> float:
 def read_forwarding(item: Shape) -> ForwardingSpec:
     """One entry of ``tests`` that has ``forwarding``. Raises InputError that names the key."""
     measure = item.choice("forwarding", MEASURES)
+    search = _only_for(item, "search", measure, "ndr_pdr", SEARCHES)
     spec = ForwardingSpec(
         name=item.text("name"),
         forwarding=measure,
@@ -115,9 +116,9 @@ def read_forwarding(item: Shape) -> ForwardingSpec:
         flows=item.within("flows", 1, 60_000, default=1),
         queues=item.within("queues", 1, 1024, default=1),
         # RFC 9971 searches decide by many short trials, so the form's length is not for them.
-        trial_s=_seconds(item, "trial_s", 1.0 if measure == "ndr_pdr" else None),
+        trial_s=_seconds(item, "trial_s", 1.0 if search == GOALS_OF_RFC9971 else None),
         goal=_only_for(item, "goal", measure, "ndr_pdr", GOALS),
-        search=_only_for(item, "search", measure, "ndr_pdr", SEARCHES),
+        search=search,
         repeats=_repeats(item, measure),
         width_pct=_percent(item, "width_pct", 0.5),
         rate_pct=_percent(item, "rate_pct", 1.0),

@@ -88,6 +88,8 @@ def test_searches_of_rfc_9971_take_short_trials_whatever_the_form():
     tops = with_test(forwarding="ndr_pdr")
     settings = planned("full", tops).tests[0].settings
     assert (settings["trial_s"], settings["goal"], settings["search"]) == (1.0, "ndr", "rfc9971")
+    tops = with_test(forwarding="ndr_pdr", search="rfc2544")
+    assert planned("full", tops).tests[0].settings["trial_s"] == 60
 
 
 def test_flows_and_queues_of_the_generator_are_the_tests():
