@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collector.errors import InputError
 
-# RFC 2544, section 9.1, the sizes for Ethernet.
-RFC2544_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 OVERHEAD_BYTES = 20
 ETHERNET_BYTES, FCS_BYTES = 14, 4
 SMALLEST, LARGEST = 64, 9018  # the latter is a jumbo frame of 9000 bytes of payload
@@ -26,8 +24,3 @@ def line_rate_fps(frame_bytes: int, speed_mbps: float) -> float:
     if not speed_mbps > 0:
         raise InputError("speed_mbps", str(speed_mbps), "the link's speed in Mbit/s, above 0")
     return speed_mbps * 1e6 / ((frame_bytes + OVERHEAD_BYTES) * 8)
-
-
-def share_pct(fps: float, frame_bytes: int, speed_mbps: float) -> float:
-    """A rate per direction as a share of line rate, in per cent."""
-    return 100 * fps / line_rate_fps(frame_bytes, speed_mbps)

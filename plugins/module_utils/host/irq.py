@@ -22,18 +22,6 @@ def parse_cpu_list(text: str) -> Tuple[int, ...]:
     return tuple(found)
 
 
-def cpu_list(cpus: Tuple[int, ...]) -> str:
-    """Numbers as the kernel prints them: ``0-3,8``."""
-    parts: List[str] = []
-    for cpu in sorted(set(cpus)):
-        last = parts[-1].partition("-") if parts else ("", "", "")
-        if parts and cpu == int(last[2] or last[0]) + 1:
-            parts[-1] = f"{last[0]}-{cpu}"
-        else:
-            parts.append(str(cpu))
-    return ",".join(parts)
-
-
 def of_device(device: str, net: Path = NET, irq: Path = IRQ) -> Tuple[int, ...]:
     """The device's message-signalled interrupts, in order.
 
