@@ -25,6 +25,9 @@ from .run import SEARCH, Run, output, run
 GRUB, KEXEC, AUTO = "grub", "kexec", "auto"
 REBOOT = ("systemctl", "reboot")
 REBOOT_BY_KEXEC = ("systemctl", "kexec")
+# An initramfs without its root device: initramfs-tools' goes by ``panic=``, dracut's would wait for
+# somebody at a console (dracut.cmdline(7)).
+NO_SHELL = ("rd.shell=0", "rd.emergency=reboot")
 KEXEC_LOADED = "sys/kernel/kexec_loaded"
 
 
@@ -257,7 +260,7 @@ def arm(
         ),
     )
     host.save()
-    words = [f"panic={panic_s}", *wanted.append, f"{TOKEN_WORD}={token}"]
+    words = [f"panic={panic_s}", *NO_SHELL, *wanted.append, f"{TOKEN_WORD}={token}"]
     try:
         if chosen == GRUB:
             _arm_grub(host, wanted, words)
@@ -288,7 +291,7 @@ def _arm_grub(host: Host, wanted: Wanted, words: Sequence[str]) -> None:
 
 def _arm_kexec(host: Host, wanted: Wanted, words: Sequence[str], now: Running) -> None:
     mine = kernel_entry.attempt_of(host.attempts, now.token)
-    ours = {"BOOT_IMAGE", "panic", TOKEN_WORD}
+    ours = {"BOOT_IMAGE", "panic", TOKEN_WORD, *(word.partition("=")[0] for word in NO_SHELL)}
     own = set(mine.append) if mine else set()
     kept = [w for w in now.words if w.partition("=")[0] not in ours and w not in own]
     folder = kernel_install.boot_folder(host.root, wanted.name)

@@ -282,7 +282,8 @@ def test_an_armed_boot_is_for_once_and_the_default_stays(host, root, built):
     custom = found.custom_file.read_text()
     (entry,) = grub.read_menu(custom).entries()
     assert entry.image == "/boot/crossover/new/vmlinuz"
-    assert "panic=10 crossover.boot=abc" in custom
+    # Neither initramfs-tools nor dracut waits for somebody at a console.
+    assert "panic=10 rd.shell=0 rd.emergency=reboot crossover.boot=abc" in custom
     assert "set default" not in custom
     assert "RuntimeMaxSec=300" in (root / boot_watch.UNIT_FILE).read_text()
     assert (root / boot_watch.WANTED_BY).resolve() == root / boot_watch.UNIT_FILE
@@ -438,7 +439,8 @@ def test_kexec_hands_over_the_running_command_line(host, root, built):
     assert host.run.ran[-1] == [
         "kexec", "--load", f"{root}/boot/crossover/new/vmlinuz",
         f"--initrd={root}/boot/crossover/new/initrd",
-        "--command-line=root=UUID=2f3e ro quiet panic=10 crossover.boot=abc",
+        "--command-line=root=UUID=2f3e ro quiet panic=10 rd.shell=0 rd.emergency=reboot"
+        " crossover.boot=abc",
     ]  # fmt: skip
 
 
