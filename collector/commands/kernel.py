@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -76,11 +79,27 @@ def build_entry(entry: Entry, refresh: bool = False) -> tuple[bool, Artifact]:
     """``kernels.build.ensure`` with a progress line. Raises CrossoverError."""
     line = Line(entry.name)
     try:
-        return build.ensure(entry, line.tell, refresh)
+        with _ended_in_order():
+            return build.ensure(entry, line.tell, refresh)
     except KernelError as error:
         raise CrossoverError(str(error)) from error
     finally:
         line.close()
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Being ended, or losing the terminal, is an exception, so that no compiler goes on alone."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Line:

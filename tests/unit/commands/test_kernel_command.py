@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 
 import pytest
 import yaml
 
 from collector import cli
+from collector.commands import kernel
 from collector.commands.kernel import Line
 from collector.kernels.entry import Source
 from collector.kernels.paths import user_entries
@@ -155,6 +158,18 @@ def test_building_what_cannot_be_had_is_one_line(capsys, tmp_path):
     assert capsys.readouterr().err == f"crossover: {tmp_path / 'gone.tar'}: no such file\n"
     assert cli.main(["kernel", "build", "nosuch"]) != 0
     assert "kernel 'nosuch': no such entry; wanted one of debian-6.12" in capsys.readouterr().err
+
+
+def test_a_build_that_is_ended_ends_in_order(monkeypatch):
+    def ensure(*_arguments):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(kernel.build, "ensure", ensure)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["kernel", "build", "lab-6.12"])
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 class Terminal(io.StringIO):
