@@ -9,7 +9,7 @@ from typing import Any
 from collector.commands.run import add_choice
 from collector.kernels import build
 from collector.matrix.choice import Choice, read_choice
-from collector.matrix.kernels import kernels_of, settle
+from collector.matrix.kernels import kernels_of
 from collector.matrix.matrix import FORMS, Matrix, load_matrix
 from collector.run import campaign_kernels
 from collector.run.campaign import find_matrix
@@ -79,7 +79,8 @@ def run(args: argparse.Namespace) -> int:
 
 def decided(matrix: Matrix, kernels: str | None, choice: Choice) -> tuple[Matrix, dict[str, Any]]:
     """The matrix with its kernels decided as a run would now, and those kernels as a plan has
-    them; nothing is fetched, so of one that a run would fetch only the name is known."""
+    them; nothing is fetched, so of one that a run would fetch only the name is known. InputError if
+    the baseline's is not to be had."""
     matrix = campaign_kernels.chosen(campaign_kernels.over(matrix, kernels), choice)
     known, missing = {}, {}
     for name in kernels_of(matrix):
@@ -91,4 +92,4 @@ def decided(matrix: Matrix, kernels: str | None, choice: Choice) -> tuple[Matrix
             missing[name] = not_built(entry, found.reason)
         else:
             known[name] = dict.fromkeys(PLANNED, "fetched when it is run")
-    return settle(matrix, missing), known
+    return campaign_kernels.settled(matrix, missing), known

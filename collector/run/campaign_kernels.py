@@ -61,10 +61,7 @@ def decide(
         )
     else:
         found = ready(names, lab_kind, compile_, make, implied=not kernels)
-    matrix = settle(matrix, found.missing)
-    if matrix_base_skipped(matrix):
-        reason = next(item.skip for item in matrix.configurations if item.name == matrix.baseline)
-        raise InputError(f"{matrix.file}: baseline {matrix.baseline}", str(reason), "one that runs")
+    matrix = settled(matrix, found.missing)
     used = {item.kernel for item in matrix.configurations if item.skip is None}
     return matrix, {name: found.artifacts[name] for name in found.artifacts if name in used}
 
@@ -87,11 +84,15 @@ def chosen(matrix: Matrix, choice: Choice) -> Matrix:
     return replace(matrix, configurations=tuple(made))
 
 
-def matrix_base_skipped(matrix: Matrix) -> bool:
-    """Whether the baseline cannot run, without which nothing can be compared."""
-    return any(
-        item.name == matrix.baseline and item.skip is not None for item in matrix.configurations
-    )
+def settled(matrix: Matrix, missing: Mapping[str, Missing]) -> Matrix:
+    """The matrix without the kernels that cannot be booted. Raises InputError if that is the
+    baseline's, without which nothing can be compared."""
+    made = settle(matrix, missing)
+    reason = next(item.skip for item in made.configurations if item.name == made.baseline)
+    if reason is not None:
+        wanted = "one that runs (--kernels none: on what the hosts run)"
+        raise InputError(f"{made.file}: baseline {made.baseline}", reason, wanted)
+    return made
 
 
 def document(kernels: Mapping[str, Artifact]) -> dict[str, Any]:

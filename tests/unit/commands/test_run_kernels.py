@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from collector import cli
 from collector.commands import lab as lab_command
 from collector.commands import run as run_command
 from collector.errors import UsageError
@@ -62,3 +63,13 @@ def test_kernels_that_were_asked_for_and_are_not_built_end_the_run_before_it_sta
     assert str(refused.value).startswith("kernel lab-6.12 and lab-6.12-disable: never built; about")
     run_command.prepare_kernels(matrix, None, "guests", False)
     run_command.prepare_kernels(matrix, "none", "guests", False)
+
+
+def test_a_plan_without_its_base_is_refused_as_the_run_would_be(capsys):
+    words = ["plan", "forwarding", "--short", "--kernels"]
+    assert cli.main([*words, "old=lab-6.1,new=debian-6.12"]) != 0
+    error = capsys.readouterr().err
+    assert "baseline default_empty/old: found kernel lab-6.1: never built; about" in error
+    assert "wanted one that runs (--kernels none: on what the hosts run)" in error
+    assert cli.main([*words, "old=debian-6.1,new=lab-6.1"]) == 0
+    assert "skipped: default_empty/new: kernel lab-6.1: never built" in capsys.readouterr().out
