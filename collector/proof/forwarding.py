@@ -88,6 +88,24 @@ def check_mtu(
     ]
 
 
+# What a setting of the role is called, and where the device's own word about it stands.
+_HELD = {"offload": "offloads", "channels": "channels"}
+
+
+def check_held(settings: Mapping[str, str], after: Mapping[str, Any]) -> list[Finding]:
+    """Whether offloads and numbers of queues that the role has set on the device are still so after
+    the traffic. ``settings`` are the role's, by key (``offload DEVICE NAME``)."""
+    devices = after["state"]["devices"]
+    findings = []
+    for key, wanted in settings.items():
+        kind, *words = key.split()
+        if kind in _HELD and words[0] in devices:
+            device, name = words
+            found = devices[device].get(_HELD[kind], {}).get(name, "not there")
+            findings.append(equal(f"{kind} {name} of {device}", wanted, found))
+    return findings
+
+
 def _pinned(name: str, affinities: Mapping[str, Any]) -> Finding:
     wide = [f"{irq} on {cpus}" for irq, cpus in affinities.items() if not str(cpus).isdecimal()]
     found = ", ".join(wide) or f"{len(affinities)} interrupts on one each"

@@ -309,6 +309,8 @@ def _record_measured(
         said = {"device under test": proof_kernel.of_provenance(hosts["dut"]["kernel"])}
         findings = proof_kernel.prove(group.get("boot"), said)
         findings += proof_forwarding.prove(group, hosts["tester"], hosts["dut"])
+        applied = hosts.get("forwarding", {}).get(group["dut"]["name"], {})
+        findings += proof_forwarding.check_held(applied.get("settings", {}), hosts["dut"]["after"])
         return forwarding.record(folder, group, hosts, findings)
     client, server = hosts["client"], hosts["server"]
     _record_applied(folder, group, hosts.get("keyed", {}))

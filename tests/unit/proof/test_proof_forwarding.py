@@ -2,7 +2,7 @@
 
 import pytest
 
-from collector.proof.forwarding import check_mtu, check_state
+from collector.proof.forwarding import check_held, check_mtu, check_state
 
 PORTS = (
     {"dut_device": "eth1", "ipv4": "198.18.0.1"},
@@ -86,3 +86,20 @@ def test_a_device_has_room_for_the_largest_frame(frame_bytes, failed):
     devices = {"eth1": {"mtu": 9000}, "eth2": {"mtu": 1500}}
     found = check_mtu(frame_bytes, PORTS, {"state": {"devices": devices}})
     assert [str(finding) for finding in found if not finding.ok] == failed
+
+
+def test_what_the_role_has_set_is_so_after_the_traffic_too():
+    settings = {
+        "up eth1": "up",
+        "offload eth1 generic-receive-offload": "off",
+        "channels eth1 combined": "2",
+        "channels eth7 combined": "1",  # no device of the path
+    }
+    found = {"offloads": {"generic-receive-offload": "on"}, "channels": {"combined": "2"}}
+    held = check_held(settings, {"state": {"devices": {"eth1": found}}})
+    assert [(finding.ok, str(finding)) for finding in held] == [
+        (False, "offload generic-receive-offload of eth1: wanted off, found on"),
+        (True, str(held[1])),
+    ]
+    gone = check_held(settings, {"state": {"devices": {"eth1": {}}}})
+    assert [finding.found for finding in gone] == ["not there", "not there"]
