@@ -20,12 +20,14 @@ KERNEL = "kernel"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
     """Two neighbouring kernels and what became of the cells from one to the other; ``others`` are
-    the factors that both configurations have."""
+    the factors that both configurations have, ``boots`` how many of each kernel were measured in
+    (of the one that had fewer)."""
 
     base: str
     new: str
     others: dict[str, str]
     comparison: Comparison
+    boots: int
 
 
 def neighbouring(factors: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
@@ -46,10 +48,13 @@ def compare_neighbours(
 
     Pairs of which a side has no valid repeat are left out: the tables say why.
     """
-    measured = {sample.configuration for sample in samples if usable(sample)}
+    booted: dict[str, set[tuple[str, ...]]] = {}
+    for sample in samples:
+        if usable(sample):
+            booted.setdefault(sample.configuration, set()).add(sample.boot_ids)
     declared = {item.name: item.factors for item in run.plan.configurations}
     found = []
-    for base, new in neighbouring({k: v for k, v in declared.items() if k in measured}):
+    for base, new in neighbouring({k: v for k, v in declared.items() if k in booted}):
         sides = [
             make_side(Selector(name, run.path, name, None), run, samples, summary=summary)
             for name in (base, new)
@@ -60,6 +65,7 @@ def compare_neighbours(
                 new=declared[new][KERNEL],
                 others={k: v for k, v in declared[new].items() if k != KERNEL},
                 comparison=compare(*sides, seed=run.plan.seed),
+                boots=min(len(booted[base]), len(booted[new])),
             )
         )
     return tuple(found)

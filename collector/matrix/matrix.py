@@ -27,7 +27,7 @@ TOPOLOGIES = ("pair", "dut", "chain")
 # A matrix's name begins the name of its run folders.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 FORMS = ("short", "full")
-BOOTS = 2
+BOOTS_OF_A_LOOK = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Confidence:
 class Form:
     """How long and how often. With ``budget_s`` as many blocks are planned as fit into it, at
     least one and at most ``blocks``. ``boots`` is how many boots of each kernel the blocks are
-    spread over. ``only`` limits the form to cells whose factors have these
-    values; the others are reported as left out of it."""
+    spread over; None: each block has a boot of its own. ``only`` limits the form to cells whose
+    factors have these values; the others are reported as left out of it."""
 
     name: str
     duration_s: int
@@ -74,7 +74,7 @@ class Form:
     warm_up_s: float
     confidence: Confidence | None
     only: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    boots: int = BOOTS
+    boots: int | None = None
 
     def leaves_out(self, factors: dict[str, str]) -> str | None:
         """Why a cell with these factors is no part of the form; None if it is."""
@@ -216,10 +216,17 @@ def _form(name: str, item: Shape) -> Form:
         warm_up_s=_positive(item, "warm_up_s", zero=True),
         confidence=confidence,
         only=_only(item),
-        boots=item.within("boots", 1, 100, default=BOOTS),
+        boots=_boots(item, name),
     )
     item.done()
     return form
+
+
+def _boots(item: Shape, form: str) -> int | None:
+    """As many as the form says; a first look does with few, for each costs a minute."""
+    if form == FORMS[0] or item.has("boots"):
+        return item.within("boots", 1, 100, default=BOOTS_OF_A_LOOK)
+    return None
 
 
 def _only(item: Shape) -> dict[str, tuple[str, ...]]:

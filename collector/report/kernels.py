@@ -15,6 +15,9 @@ from collector.report.model import Section
 from collector.report.shapes import shape_named
 from collector.verdict import Outcome
 
+# With fewer of each kernel, chance alone makes all of one better than all of the other too often.
+ENOUGH_BOOTS = 6
+CALLED = {Outcome.REGRESSION, Outcome.IMPROVEMENT}
 _HEAD = ("Test", "Before", "After", "Change", "Range", "Outcome")
 
 
@@ -28,6 +31,13 @@ def run_section(found: Sequence[Neighbours]) -> Section | None:
         title = f"{one.new} after {one.base}" + (f" ({others})" if others else "")
         sentences.append(f"{title}: {summary_of(one.comparison)}.")
         sentences += reasons_of(one.comparison, title)
+        called = {cell.outcome for cell in one.comparison.cells} & CALLED
+        if called and one.boots < ENOUGH_BOOTS:
+            sentences.append(
+                f"{title}: seen in {one.boots} boot{'' if one.boots == 1 else 's'} of each kernel."
+                " What is due to the luck of so few may pass for the kernel's (boots of the"
+                " matrix's form; docs/methodology.md)."
+            )
     return Section(
         title="Between neighbouring kernels",
         tables=tuple(_table(one.base, one.new, one.others, one.comparison) for one in found),

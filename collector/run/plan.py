@@ -31,6 +31,8 @@ ALL = Choice()
 CONFIGURATION_OVERHEAD_S = 2.7
 TEST_OVERHEAD_S = 0.4
 KERNEL_CHANGE_S = 15.0
+# The first time in a boot, where there is no saved state to come back to.
+BOOT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def estimate_block_s(matrix: Matrix, form: Form, choice: Choice = ALL) -> float:
     return (
         len(groups) * (CONFIGURATION_OVERHEAD_S + form.warm_up_s / 2)
         + tests
-        + changes * KERNEL_CHANGE_S
+        + changes * (BOOT_S if form.boots is None else KERNEL_CHANGE_S)
     )
 
 
@@ -157,7 +159,7 @@ def make_plan(
         "order": _order(matrix, cells, count, seed),
     }
     if kernels:
-        document.update(kernels=kernels, boots=form.boots)
+        document.update(kernels=kernels, boots=form.boots or count)
     if matrix.delta is not None:
         document["delta"] = matrix.delta
     return document

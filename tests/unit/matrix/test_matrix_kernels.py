@@ -152,6 +152,15 @@ def test_netlabel_can_only_be_declared_absent_and_then_nothing_else(value):
         read_matrix(made, "m.yml")
 
 
+def test_a_first_look_boots_each_kernel_twice_and_a_full_run_for_each_block():
+    matrix = settle(disable_matrix(), {})
+    full = {"short": matrix.forms["full"]}
+    for forms, boots in ((matrix.forms, 2), (full, 7)):
+        plan = planned_over(replace(matrix, forms=forms), 7)
+        assert plan.boots == boots
+        assert {group.boot for group in groups_of(plan)} == set(range(boots))
+
+
 @pytest.mark.parametrize("value", [0, 101])
 def test_boots_are_counted_from_one(value):
     with pytest.raises(InputError, match=r"short\.boots: found"):
