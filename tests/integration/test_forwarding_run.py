@@ -146,3 +146,31 @@ def test_a_search_has_a_number_or_says_why_it_has_none(measured) -> None:
     assert searched
     for sample in searched:
         assert (sample.value is None) == (sample.reason is not None)
+
+
+@pytest.mark.lab
+@pytest.mark.slow
+def test_two_kernels_are_booted_in_turn_and_printed_side_by_side(tmp_path: Path) -> None:
+    """The shipped matrix by its first look, two of its sizes; kernels are fetched by the way."""
+    kernels = {"old": "debian-6.1", "new": "debian-6.12"}
+    wish = ",".join(f"{label}={name}" for label, name in kernels.items())
+    part = ["--configurations", "default_empty", "--tests", "size_64,size_1518", "--blocks", "1"]
+    done = crossover("run", "forwarding", "--short", "--kernels", wish, *part, runs=tmp_path)
+    lab = f"{os.environ.get('CROSSOVER_LAB', 'test')}-dut"
+    down = crossover("lab", "--name", lab, "down", runs=tmp_path)
+    assert down.returncode == 0, down.stderr
+    assert done.returncode == 0, done.stderr
+    head = next(line for line in done.stdout.splitlines() if line.startswith("Size"))
+    assert head.split() == ["Size", "old", "new"]
+    assert "new after old" in " ".join(done.stdout.split())
+    run = load_run(next(tmp_path.glob("forwarding-*")))
+    assert set(run.plan.kernels) == set(kernels.values())
+    measured_on = {
+        sample.configuration: sample.kernel
+        for sample in read_samples(run.path)
+        if sample.status is SampleStatus.OK
+    }
+    # Release, build and configuration were proven before the number counted.
+    assert measured_on == {
+        f"default_empty/{label}": run.plan.kernels[name].release for label, name in kernels.items()
+    }
