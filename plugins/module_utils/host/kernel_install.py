@@ -285,6 +285,16 @@ def remove(root: Path, added: Dict[str, Any], runner: Run = slow) -> None:
             place.unlink(missing_ok=True)
     if package and package_version(package, runner) is not None:
         output(["env", *PACKAGE_ENVIRONMENT, "apt-get", "purge", "--yes", package], runner)
+        if added["release"]:
+            _drop_indexes(root / "lib/modules" / added["release"])
     parent = root / BOOT_FOLDER
     if parent.is_dir() and not any(parent.iterdir()):
         parent.rmdir()
+
+
+def _drop_indexes(modules: Path) -> None:
+    """Take away a folder in which only depmod's files are left: a package knows those of its own
+    time alone (Debian's of 6.1 not ``modules.weakdep``), and leaves the folder for their sake."""
+    left = list(modules.iterdir()) if modules.is_dir() else []
+    if left and all(path.is_file() and path.name.startswith("modules.") for path in left):
+        shutil.rmtree(modules)

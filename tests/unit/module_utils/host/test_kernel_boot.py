@@ -487,6 +487,19 @@ def test_a_package_does_not_become_the_default_and_goes_again(host, root, archiv
     assert tree(root) == before
 
 
+@pytest.mark.parametrize(
+    ("left", "stays"), [("modules.weakdep", False), ("updates/dkms/stt.ko", True)]
+)
+def test_files_of_depmod_that_a_package_leaves_go_but_not_modules(host, root, archive, left, stays):
+    kernel_boot.install(host, archive, None)
+    folder = root / "lib/modules/6.13"
+    file = folder / left
+    file.parent.mkdir(parents=True)
+    file.touch()
+    kernel_boot.remove(host, ["deb"])
+    assert folder.exists() == stays
+
+
 def test_a_package_that_the_host_has_already_stays_its_own(host, root, archive):
     host.slow(["apt-get", "install"])
     before = tree(root)
