@@ -29,7 +29,11 @@ _DEVICE = re.compile(r"^\s*(?:Result )?[Dd]evice:\s*(?P<device>\S+)\s*$")
 _PROC = re.compile(r"/proc/net/pktgen/(?P<device>[\w.@:-]+)\s*(?:<==|:)?\s*$")
 _PARAMS = re.compile(r"^\s*Params:\s*count\s+(?P<count>\d+)\b")
 _OTHER_RESULT = re.compile(r"^\s*Result:\s*(?P<text>.+)$")
-_FIELDS = {name: re.compile(pattern) for name, pattern in FIELDS.items()}
+_FIELDS = {name: re.compile(pattern) for name, pattern in FIELDS.items()} | {
+    "xmit_mode": re.compile(r"\bxmit_mode:\s*(\w+)"),
+    "imix_weights": re.compile(r"\bimix_weights:\s*((?:\d+,\d+\s*)+)$"),
+    "imix_counts": re.compile(r"\bimix(?:_size)?_counts:\s*((?:\d+,\d+\s*)+)$"),
+}
 _BLOCK = re.compile(
     r"^\s*(?:Params:|frags:|flows:|queue_map_min:|skb_priority:|dst_min:|src_min:|[sd]addr:"
     r"|src_mac:|dst_mac:|udp_src_min:|src_mac_count:|dst_mac_count:|Flags:|Current:|pkts-sofar:"
@@ -42,8 +46,10 @@ _NOISE = re.compile(
 )
 _ERROR = re.compile(
     r"(?P<text>(?:ERROR:\s*)?(?:Write error\(\d+\) occurred|Please specify output device|"
+    r"Unable to load module pktgen|.*\bModule pktgen not found|"
     r"/proc/net/pktgen.*(?:not|No).*|.*\bpktgen\b.*(?:not loaded|No such)).*)"
 )
+_NO_MODULE = re.compile(r"Unable to load module pktgen|\bModule pktgen not found")
 _WIRE = re.compile(r"on the wire:?\s*(?:about |~ ?)?(\d+)\s*(k?)pps")
 _CONTEXT = re.compile(r"\(\s*count\s+(?P<count>\d+)\s*\((?P<size>\d+)byte,\s*(?P<frags>\d+)frags\)")
 _STARTS = re.compile(rf"{_BLOCK.pattern}|^\s*(?:Result )?[Dd]evice:|^\s*Result:")
@@ -58,6 +64,7 @@ def recognise(document: Document) -> bool:
         or _PARAMS.match(line.text)
         or "pkts-sofar:" in line.text
         or "/proc/net/pktgen" in line.text
+        or _NO_MODULE.search(line.text)
         for line in document.lines
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from .base import Line, Record, Source, Status
+from .base import Failure, Line, Record, Source, Status
 
 TOOL = "pktgen"
 
@@ -23,8 +23,11 @@ class PktgenResult(Record):
     over the threads of a run (``threads``), or the difference of two rate lines (``change``).
 
     ``packets_per_second`` and ``throughput_bps`` are ``generated``: what pktgen handed over.
-    ``frame_bytes`` is without FCS. ``wire_packets_per_second`` is only filled where the input
-    says so in words; ``wire_share_pct`` is its share of the generated rate.
+    With ``xmit_mode`` ``netif_receive`` that is the receive path of the host itself.
+    ``frame_bytes`` is without FCS; a mix of sizes (IMIX) has none, but ``imix_size_counts``, pairs
+    of size and packets sent, and their mean ``mean_frame_bytes``. ``wire_packets_per_second`` is
+    only filled where the input says so in words; ``wire_share_pct`` is its share of the generated
+    rate.
     """
 
     device: str | None = None
@@ -40,37 +43,22 @@ class PktgenResult(Record):
     idle_s: float | None = None
     frame_bytes: int | None = None
     frame_basis: str | None = None
+    mean_frame_bytes: float | None = None
+    imix_size_counts: tuple[tuple[int, int], ...] = ()
     frags: int | None = None
     packets_per_second: float | None = None
     throughput_bps: float | None = None
     errors: int | None = None
     clone_skb: int | None = None
+    burst: int | None = None
     delay_ns: int | None = None
     flags: str | None = None
+    xmit_mode: str | None = None
     wire_packets_per_second: float | None = None
     wire_share_pct: float | None = None
     threads: int | None = None
     change_pct: float | None = None
     change_from: str | None = None
-
-
-@dataclass(slots=True)
-class _Block:
-    """What has been read of one device's report."""
-
-    line: int
-    last: int
-    device: str | None = None
-    params: bool = False
-    facts: dict[str, str] = field(default_factory=dict)
-    result: re.Match[str] | None = None
-    rate: re.Match[str] | None = None
-    other: str | None = None
-    damaged: bool = False
-
-    @property
-    def has_content(self) -> bool:
-        return bool(self.params or self.result or self.rate or self.damaged)
 
 
 @dataclass(slots=True)
@@ -96,27 +84,41 @@ class Block:
         """A fact as an integer."""
         return int(self.facts[name]) if name in self.facts else None
 
+    @property
+    def mixed(self) -> bool:
+        """Whether packets of several sizes were sent: the one size printed is of the last."""
+        return "imix_weights" in self.facts or "imix_counts" in self.facts
+
+    @property
+    def imix(self) -> tuple[tuple[int, int], ...]:
+        """Size in bytes and packets sent of each entry of the mix; empty if not said."""
+        pairs = (pair.split(",") for pair in self.facts.get("imix_counts", "").split())
+        return tuple((int(size), int(count)) for size, count in pairs)
+
 
 def run(file: str, block: Block) -> PktgenResult:
     """The record of one device's report.
 
     The printed rate is kept and checked against packets / duration (show_results: pps =
-    sofar * 10^9 / elapsed ns, bps = pps * 8 * size, both cut to whole numbers). A counter that
-    contradicts another makes the record ``suspect``; without result lines it is ``incomplete``.
+    sofar * 10^9 / elapsed ns, bps = pps * 8 * size, of a mix the bytes of all sizes, each cut to
+    whole numbers). A counter that contradicts another makes the record ``suspect``; without result
+    lines it is ``incomplete``, ``failed`` if pktgen says that it could not run.
     """
     warnings: list[str] = []
     result, rate = block.result, block.rate
     packets = int(result["packets"]) if result else None
     elapsed = int(result["us"]) / 1e6 if result else None
-    size = int(result["size"]) if result else None
+    size = int(result["size"]) if result and not block.mixed else None
     pps = int(rate["pps"]) if rate else None
+    microseconds = int(result["us"]) if result else None
     doubtful = block.damaged
     if result:
         doubtful |= _check_result(block, result, warnings)
     if rate:
-        doubtful |= _check_rate(
-            rate, packets, int(result["us"]) if result else None, size, warnings
-        )
+        doubtful |= _check_rate(rate, packets, microseconds, size, warnings, mixed=block.mixed)
+    mean = _mean_size(block, rate, packets, microseconds, warnings)
+    if block.imix and mean is None:
+        doubtful = True
     too_short = None
     if packets is not None and elapsed is not None:
         too_short = elapsed < _SHORT_S or packets < _FEW_PACKETS
@@ -131,12 +133,18 @@ def run(file: str, block: Block) -> PktgenResult:
     if packets is not None and requested and packets > requested:
         warnings.append(f"{packets} packets sent, but only {requested} requested")
         doubtful = True
+    errors = _errors(block, rate)
+    if errors:
+        warnings.append(f"{errors} errors: packets that the driver or the qdisc did not take")
     status = Status.SUSPECT if doubtful or too_short else Status.OK
+    failure = None
     if pps is None:
         status = Status.INCOMPLETE
         warnings.append(
             f"no rate line; the last result is {block.other!r}" if block.other else "no rate line"
         )
+        if block.other and re.match(r"(?:ERROR|No such)", block.other, re.IGNORECASE):
+            status, failure = Status.FAILED, Failure("tool_error", block.other)
     elif pps == 0:
         status = Status.FAILED
         warnings.append("no packet was sent: no measurement")
@@ -152,6 +160,7 @@ def run(file: str, block: Block) -> PktgenResult:
         source=Source(file, block.line, block.last),
         printed=_printed(rate) | ({"result": " ".join(result[0].split())} if result else {}),
         warnings=tuple(warnings),
+        failure=failure,
         device=name or None,
         thread=int(thread) if thread.isdigit() else None,
         packets=packets if packets is not None else block.number("sofar"),
@@ -162,18 +171,50 @@ def run(file: str, block: Block) -> PktgenResult:
         busy_s=int(result["busy"]) / 1e6 if result else None,
         idle_s=int(result["idle"]) / 1e6 if result else None,
         frame_bytes=size,
-        frame_basis="without FCS" if size is not None else None,
+        frame_basis="without FCS" if size is not None or mean is not None else None,
+        mean_frame_bytes=mean,
+        imix_size_counts=block.imix,
         frags=int(result["frags"]) if result and result["frags"] else None,
         packets_per_second=float(pps) if pps else None,
         throughput_bps=float(rate["bps"]) if rate and pps else None,
-        errors=_errors(block, rate, warnings),
+        errors=errors,
         clone_skb=block.number("clone"),
+        burst=block.number("burst"),
         delay_ns=block.number("delay"),
         flags=block.facts.get("flags"),
+        xmit_mode=block.facts.get("xmit_mode"),
     )
 
 
-def _errors(block: Block, rate: re.Match[str] | None, warnings: list[str]) -> int | None:
+def _mean_size(
+    block: Block,
+    rate: re.Match[str] | None,
+    packets: int | None,
+    microseconds: int | None,
+    warnings: list[str],
+) -> float | None:
+    """Mean frame size of a mix in bytes; None without its counts, or if they contradict the rest.
+
+    In a mix, bps is 8 * bytes of all packets / duration, not pps * 8 * size.
+    """
+    sent = sum(count for _, count in block.imix)
+    if not sent:
+        return None
+    total = sum(size * count for size, count in block.imix)
+    if packets is not None and sent != packets:
+        warnings.append(f"the sizes of the mix count {sent} packets, the result says {packets}")
+        return None
+    if rate and microseconds:
+        bps = 8e6 * total / microseconds
+        if abs(bps - int(rate["bps"])) > bps * _RATE_SLACK:
+            warnings.append(
+                f"{total} bytes in {microseconds} us are {bps:.0f} bit/s, printed is {rate['bps']}"
+            )
+            return None
+    return total / sent
+
+
+def _errors(block: Block, rate: re.Match[str] | None) -> int | None:
     value = int(rate["errors"]) if rate and rate["errors"] else block.number("current_errors")
     return value if value is None or value < _UNSIGNED_LIMIT else None
 
@@ -204,8 +245,13 @@ def _check_rate(
     microseconds: int | None,
     size: int | None,
     warnings: list[str],
+    *,
+    mixed: bool = False,
 ) -> bool:
-    """Check the printed rate against packets, duration and size; True if they differ."""
+    """Check the printed rate against packets, duration and size; True if they differ.
+
+    A mix of sizes has no one size to check.
+    """
     before = len(warnings)
     pps, bps = int(rate["pps"]), int(rate["bps"])
     if packets is not None and microseconds is not None:
@@ -216,7 +262,7 @@ def _check_rate(
             warnings.append(f"{packets} packets in {microseconds} us are not {pps} pps")
     if size is not None and bps != pps * 8 * size:
         warnings.append(f"{pps} pps of {size} bytes are {pps * 8 * size} bit/s, printed is {bps}")
-    elif size is None and pps and bps % (8 * pps):
+    elif size is None and not mixed and pps and bps % (8 * pps):
         warnings.append(f"{bps} bit/s are not a whole number of bytes a packet at {pps} pps")
     if abs(bps / 1e6 - int(rate["mbps"])) > 1:
         warnings.append(f"{rate['mbps']} Mb/sec are not {bps} bit/s")

@@ -147,6 +147,53 @@ class TestFormats:
         assert record.status is Status.FAILED
         assert "Write error(1) occurred" in record.failure.text
 
+    def test_a_mix_of_sizes_has_no_one_size(self) -> None:
+        (record,) = read(pktgen, data("cases/pktgen-imix.txt")).records
+        assert record.status is Status.OK, record.warnings
+        assert record.frame_bytes is None  # 859 is the size of the last packet
+        assert record.imix_size_counts == ((256, 32082), (859, 99796), (205, 68122))
+        assert record.mean_frame_bytes == pytest.approx(539.51383)
+        assert (record.packets_per_second, record.throughput_bps) == (11115, 47977140)
+
+    def test_a_mix_that_contradicts_its_rate_is_suspect(self) -> None:
+        text = data("cases/pktgen-imix.txt").replace("859,99796", "60,99796")
+        (record,) = read(pktgen, text).records
+        assert record.status is Status.SUSPECT
+        assert record.mean_frame_bytes is None
+        assert "are 12523431 bit/s, printed is 47977140" in record.warnings[0]
+
+    def test_a_mix_without_counts_has_no_size(self) -> None:
+        lines = data("cases/pktgen-imix.txt").splitlines()
+        (record,) = read(pktgen, "\n".join([*lines[:2], *lines[3:]])).records
+        assert (record.frame_bytes, record.mean_frame_bytes) == (None, None)
+
+    def test_packets_given_to_the_receive_path(self) -> None:
+        (record,) = read(pktgen, data("cases/pktgen-receive.txt")).records
+        assert (record.xmit_mode, record.burst) == ("netif_receive", 1)
+
+    def test_errors_are_reported_with_the_result(self) -> None:
+        (record,) = read(pktgen, MODERN.replace("errors: 0", "errors: 12")).records
+        assert record.errors == 12
+        assert record.warnings == ("12 errors: packets that the driver or the qdisc did not take",)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "ERROR: Unable to load module pktgen\n",
+            "modprobe: FATAL: Module pktgen not found in directory /lib/modules/6.1.0\n",
+        ],
+    )
+    def test_a_kernel_without_pktgen(self, text: str) -> None:
+        (record,) = read(pktgen, text).records
+        assert record.status is Status.FAILED
+        assert record.failure.text == text.strip()
+
+    def test_a_run_that_pktgen_refused(self) -> None:
+        text = MODERN.split("Result:", maxsplit=1)[0] + "Result: ERROR: no such device\n"
+        (record,) = read(pktgen, text).records
+        assert record.status is Status.FAILED
+        assert record.failure.text == "ERROR: no such device"
+
     def test_prose_is_left_alone(self) -> None:
         assert not pktgen.recognise(document("pktgen gave 5000000 pps here, errors: 0\n"))
 
