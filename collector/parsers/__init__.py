@@ -17,6 +17,7 @@ from . import (
     proc_stat,
     rfc2544,
     super_netperf,
+    trex,
     xfrm,
     xfrm_stat,
 )
@@ -30,6 +31,7 @@ PARSERS: tuple[Parser, ...] = (
     pktgen,
     rfc2544,
     moongen,
+    trex,
     netlabelctl,
     xfrm,
     xfrm_stat,

@@ -1,7 +1,8 @@
 """Numbers with units as the traffic tools print them, and whether two printed numbers agree.
 
 Only a point is a decimal sign: ``985,3`` is no number here, so that a table printed under another
-locale becomes a problem and never 9853 or 985.
+locale becomes a problem and never 9853 or 985. Commas that group thousands are taken off only
+where the text itself shows that they do (:func:`commas_group`).
 """
 
 from __future__ import annotations
@@ -48,6 +49,33 @@ def printed(text: str) -> Printed:
     decimals = len(mantissa.partition(".")[2])
     half = 0.5 * 10.0 ** (-decimals) * 10.0 ** (int(exponent) if exponent else 0)
     return Printed(float(text), half, text)
+
+
+_GROUPED = r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?!\d|,\d)"
+_GROUPS = re.compile(
+    r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3}){2,}(?![\d,])|(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+\.\d"
+)
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?![\d,])")
+_POINT = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
+
+
+def commas_group(text: str) -> bool:
+    """Whether commas between digits group thousands in ``text``, beyond doubt.
+
+    Some number must have two groups, or a comma and a point, or a line must hold a number with a
+    comma and another with a decimal point; and none may look like one with a decimal comma.
+    """
+    lines = text.splitlines()
+    shown = any(
+        _GROUPS.search(line) or (re.search(_GROUPED, line) and _POINT.search(line))
+        for line in lines
+    )
+    return shown and not any(_DECIMAL_COMMA.search(line) for line in lines)
+
+
+def ungroup(text: str) -> str:
+    """``text`` without the commas that group thousands; see :func:`commas_group`."""
+    return re.sub(_GROUPED, lambda match: match[0].replace(",", ""), text)
 
 
 def unit_factor(unit: str) -> float:

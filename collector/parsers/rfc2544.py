@@ -1,5 +1,8 @@
 """Results by frame size: ipgen's RFC 2544 charts, tables of shares and rates, NDR and PDR lines.
 
+Tables with named columns are read by rfc2544_grid.py, those of shares by configuration by
+rfc2544_table.py, rates in running text by rfc2544_rates.py.
+
 ipgen: rfc2544_showresult in gen.c (``size |####  N Mbps, pps/max pps, N%``; the frame size is with
 FCS, the rate without preamble and gap unless it was told otherwise). Tables are read only if their
 heading starts with a frame size and every value has a unit, in the heading or in the table.
@@ -10,7 +13,9 @@ from __future__ import annotations
 import re
 
 from .base import Document, Line, Problem, Reading, Source, Status, in_order
-from .rates import NUMBER, printed
+from .rates import NUMBER, commas_group, printed
+from .rfc2544_grid import is_grid, read_grid
+from .rfc2544_rates import is_rate_line, read_rate_line
 from .rfc2544_record import (
     FRAMING_BYTES,
     TOOL,
@@ -36,12 +41,12 @@ _SETTINGS = {
 }
 _OTHER = re.compile(r"^\s*(?:rfc2544 (?:interval|warming duration):|framesize\||-{5,}\+)")
 _SEARCH = re.compile(
-    rf"^\W*(?P<name>(?:NDR|PDR|MRR)(?:[_ ](?:LOWER|UPPER|lower|upper))?)\b[^:=\d]*[:=]\s*"
+    rf"^\W*(?P<name>(?:NDR|PDR|MRR)(?:[_ ](?:LOWER|UPPER|lower|upper))?)\b(?!\(s\))[^:=\d]*[:=]\s*"
     rf"(?P<value>{NUMBER})\s*(?P<unit>[kKMG]?(?:pps|fps)|%|[kKMG]?(?:bps|bit/s))"
     rf"(?:[\s,;(]+(?P<second>{NUMBER})\s*(?P<second_unit>[kKMG]?(?:bps|bit/s)))?(?P<rest>.*)$"
 )
 _LOOSE_SEARCH = re.compile(
-    r"^\W*(?:NDR|PDR|MRR)(?:[_ ](?:LOWER|UPPER|lower|upper))?\b[^:=]*[:=]\s*[\d-]"
+    r"^\W*(?:NDR|PDR|MRR)(?:[_ ](?:LOWER|UPPER|lower|upper))?\b(?!\(s\))[^:=]*[:=]\s*[\d-]"
 )
 _DEFAULT_RESOLUTION_PCT = 0.1
 _SCALE = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
@@ -54,7 +59,9 @@ def recognise(document: Document) -> bool:
         or _AXIS.match(line.text)
         or "rfc2544" in line.text
         or _LOOSE_SEARCH.match(line.text)
+        or is_grid(document, index)
         or is_heading(document, index)
+        or is_rate_line(line.text)
         for index, line in enumerate(document.lines)
     )
 
@@ -67,6 +74,7 @@ def parse(document: Document) -> Reading:
     reading = Reading()
     settings: dict[str, float] = {}
     axis_bps: float | None = None
+    grouped = commas_group(document.text)
     index = 0
     while index < len(document.lines):
         line = document.lines[index]
@@ -83,8 +91,12 @@ def parse(document: Document) -> Reading:
             used = _take_bar(document, index, settings, axis_bps, reading)
         elif _ORPHAN.match(line.text):
             _bad(document, line, reading)
+        elif is_rate_line(line.text):
+            read_rate_line(document, index, reading, grouped)
         elif _LOOSE_SEARCH.match(line.text):
             _take_search(document, line, reading)
+        elif is_grid(document, index):
+            used = read_grid(document, index, reading, grouped)
         elif is_heading(document, index):
             used = read_table(document, index, reading)
         index += used
@@ -226,7 +238,8 @@ def _take_search(document: Document, line: Line, reading: Reading) -> None:
     """Read an NDR or PDR line (CSIT, TRex): a packet rate, a bit rate or a share of line rate."""
     reading.claimed.add(line.number)
     match = _SEARCH.match(line.text)
-    if not match or re.match(r"\s*[,.]?\d", match["rest"]):
+    cut = line.text.count("(") != line.text.count(")")
+    if not match or cut or re.match(r"\s*[,.]?\d", match["rest"]):
         reading.problems.append(
             Problem(
                 document.file,

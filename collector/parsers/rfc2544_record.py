@@ -20,11 +20,14 @@ class Rfc2544Row(Record):
 
     ``kind``: ``throughput`` (a row of a throughput search: highest rate within the tolerated
     loss), ``forwarding`` (a cell of a table of forwarded shares; ``column`` is its heading, as a
-    kernel version), ``table`` (a row of a table with named units), ``search`` (an NDR or PDR
-    line; ``name`` is ``NDR_LOWER`` …), ``port`` (packet rates of a port of a DPDK tester).
+    kernel version), ``table`` (a row of a table with named units; ``name`` is what the row is
+    called where that is no size, as a direction), ``search`` (an NDR or PDR line or row; ``name``
+    is ``NDR_LOWER`` …), ``rate`` (a packet rate written with its bit rate or with its maximum).
     ``frame_bytes`` is with FCS. ``throughput_layer`` is ``L2`` (frames only) or ``L1`` (with
-    preamble and gap). ``max_packets_per_second`` is the maximum the tool printed; it must not
-    be taken for the line rate unless the recorded link speed agrees with ``link_bps_implied``.
+    preamble and gap). ``intended_…`` is what the tester was told to send, ``offered_…`` what it
+    sent, the others what came back (RFC 2285). ``max_packets_per_second`` is the maximum the tool
+    printed; it must not be taken for the line rate unless the recorded link speed agrees with
+    ``link_bps_implied``.
     """
 
     name: str | None = None
@@ -35,12 +38,22 @@ class Rfc2544Row(Record):
     max_packets_per_second: float | None = None
     throughput_bps: float | None = None
     throughput_layer: str | None = None
+    intended_packets_per_second: float | None = None
+    intended_bps: float | None = None
+    intended_pct: float | None = None
+    offered_packets_per_second: float | None = None
+    offered_bps: float | None = None
+    offered_pct: float | None = None
+    packets_sent: int | None = None
+    packets_received: int | None = None
     line_rate_pct: float | None = None
     at_line_rate_within_resolution: bool | None = None
     link_bps_implied: float | None = None
     forwarded_pct: float | None = None
     loss_pct: float | None = None
     latency_s: float | None = None
+    latency_min_s: float | None = None
+    latency_max_s: float | None = None
     tolerated_loss_pct: float | None = None
     trial_s: float | None = None
     resolution_pct: float | None = None
@@ -52,6 +65,18 @@ def line_rate_pps(link_bps: float, frame_bytes: int) -> float:
     ``frame_bytes`` is with FCS (RFC 2544 appendix B, RFC 5180).
     """
     return link_bps / (8 * (frame_bytes + FRAMING_BYTES))
+
+
+def layer_of(pps: float, bps: float, frame_bytes: int, slack: float = 0.01) -> str | None:
+    """The layer on which ``pps`` frames are ``bps``: L2, L1 (20 bytes more), or None if neither.
+
+    ``slack`` is the relative error that rounding may have left.
+    """
+    for layer, overhead in (("L2", 0), ("L1", FRAMING_BYTES)):
+        expected = 8 * pps * (frame_bytes + overhead)
+        if abs(expected - bps) <= slack * expected:
+            return layer
+    return None
 
 
 def implied_link_bps(pps: float, frame_bytes: int) -> float | None:

@@ -76,3 +76,58 @@ def test_no_text_breaks_it(text: str) -> None:
     doc = document(text)
     moongen.recognise(doc)
     moongen.parse(doc)
+
+
+class TestOldFormat:
+    def test_a_total_of_two_lines(self) -> None:
+        first, second = read(moongen, data("cases/moongen-old.txt")).records
+        assert first.status is Status.OK, first.warnings
+        assert (first.counter, first.direction) == ("Port 42", "tx")
+        assert first.packets_per_second == pytest.approx(1.465371e6)
+        assert first.throughput_bps == pytest.approx(1500.540084e6)
+        assert first.wire_bps == pytest.approx(1734.999472e6)
+        assert (first.packets, first.bytes, first.frame_bytes) == (15327522, 1961922816, 128)
+        assert [one.packets for one in first.intervals] == [1460655, 2926035]
+        assert (second.counter, second.packets) == ("Port 43", 1020600)
+
+    def test_without_its_first_line_a_total_lacks_the_packets(self) -> None:
+        lines = data("cases/moongen-old.txt").splitlines()
+        first, _ = read(moongen, "\n".join([*lines[:4], *lines[5:]])).records
+        assert first.status is Status.SUSPECT
+        assert (first.packets, first.frame_bytes) == (None, None)
+        assert "the line with packets and bytes is missing" in first.warnings
+
+    def test_packets_so_far_without_a_total(self) -> None:
+        lines = data("cases/moongen-old.txt").splitlines()
+        first, second = read(moongen, "\n".join(lines[:4])).records
+        assert {first.status, second.status} == {Status.INCOMPLETE}
+        assert (first.packets, second.packets) == (2926035, 195552)
+
+
+def test_a_negative_rate_is_no_measurement() -> None:
+    reading = read(moongen, data("cases/moongen-negative.txt"))
+    assert reading.problems == []
+    sent, received = reading.records
+    assert sent.status is Status.SUSPECT
+    assert sent.warnings == ("line 2: a negative rate: the counter went backwards",)
+    assert sent.intervals[1].packets_per_second is None
+    assert sent.packets == 4222134
+    assert received.status is Status.FAILED
+
+
+def test_the_line_behind_an_interrupt_is_read() -> None:
+    sent, _ = read(moongen, data("cases/moongen-negative.txt")).records
+    assert sent.intervals[2].packets_per_second == pytest.approx(0.44e6)
+
+
+def test_more_received_than_sent_is_marked() -> None:
+    total = data("cases/33-a.txt").splitlines()[2]
+    less = total.replace("TX", "RX").replace("id=0", "id=1")
+    more = less.replace("total 173727424", "total 183727424")
+    assert [r.status for r in read(moongen, f"{total}\n{less}").records] == [Status.OK, Status.OK]
+    sent, received = read(moongen, f"{total}\n{more}").records
+    assert sent.status is Status.OK
+    assert received.status is Status.SUSPECT
+    assert (
+        "183727424 packets received, but only 173727424 sent by Device: id=0" in received.warnings
+    )
