@@ -6,6 +6,7 @@ from collector.errors import UsageError
 
 from . import (
     avc,
+    dpdk,
     interrupts,
     ip_link,
     iperf2,
@@ -32,6 +33,7 @@ PARSERS: tuple[Parser, ...] = (
     rfc2544,
     moongen,
     trex,
+    dpdk,
     netlabelctl,
     xfrm,
     xfrm_stat,
