@@ -22,7 +22,7 @@ from . import (
     xfrm,
     xfrm_stat,
 )
-from .base import Document, Parser, Problem, Reading, in_order
+from .base import Document, Parser, Problem, Reading, Record, in_order
 
 PARSERS: tuple[Parser, ...] = (
     netperf,
@@ -65,12 +65,26 @@ def read(document: Document, tool: str | None = None) -> Reading:
         whole.records.extend(part.records)
         whole.problems.extend(p for p in part.problems if p.line not in others)
         whole.claimed |= part.claimed
-    whole.records = in_order(whole.records)
+    whole.records = in_order(_once(whole.records))
     whole.problems.extend(_unreadable_bytes(document, whole))
     whole.problems = sorted(set(whole.problems), key=lambda problem: (problem.line, str(problem)))
     if not whole.records and not whole.problems:
         whole.problems.append(_nothing(document, tool))
     return whole
+
+
+def _once(records: list[Record]) -> list[Record]:
+    """Records without those of the same tool at the same lines: one parser may use another."""
+    seen: set[tuple[str, str, int, int]] = set()
+    kept = []
+    for record in records:
+        key = (record.tool, record.kind, record.source.line, record.source.last_line)
+        # A row of a table may give several records, each by its own parser.
+        if record.tool == netperf.TOOL and key in seen:
+            continue
+        seen.add(key)
+        kept.append(record)
+    return kept
 
 
 def _unreadable_bytes(document: Document, whole: Reading) -> list[Problem]:

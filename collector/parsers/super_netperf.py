@@ -17,14 +17,36 @@ import shlex
 from dataclasses import dataclass, field
 
 from .base import Document, Line, Problem, Reading, Source, Status, in_order
+from .super_netperf_prefixed import has_prefixed, parse_prefixed
 from .super_netperf_record import TOOL, SuperNetperfResult, changes, describe, to_si, unit_of
 
 __all__ = ["TOOL", "SuperNetperfResult", "parse", "recognise"]
 
-_SUPER = re.compile(r"(?<![\w-])super_netperf(?:\.sh)?\s+(?P<n>\d+)(?P<args>\s+-.*)$")
+_SUPER = re.compile(
+    r"(?<![\w-])super_netperf(?:\.sh)?\s+(?P<n>\d+|\$\(\(.*?\)\)|\$\([^)]*\)|\$\{?\w+\}?|`[^`]*`)"
+    r"(?P<args>\s+-.*)$"
+)
+_PERF = re.compile(r"Performance counter stats for")
 _NETPERF = re.compile(r"(?<![\w-])netperf\s+(?P<args>-.*)$")
-_VALUE = re.compile(r"^\s*(?P<value>\d+(?:\.\d+)?)\s*$")
-_LOOSE_VALUE = re.compile(r"^\s*[-+]?\d[\d.,']*\s*$")
+# awk prints a sum of a million and more with six digits: 1.23457e+06.
+_VALUE = re.compile(r"^\s*(?P<value>\d+(?:\.\d+)?(?:e\+\d\d)?)\s*$")
+_LOOSE_VALUE = re.compile(r"^\s*[-+]?\d[\d.,']*(?:[eE][-+]?\d*)?\s*$")
+_AFTER_COMMAND = re.compile(r"\s*(?:;|\||&&|\d?>).*$")
+_RUN_LABEL = re.compile(
+    r"(?:run|iter(?:ation)?|trial|test|round|try|attempt)\s*#?\d+", re.IGNORECASE
+)
+_STATED = re.compile(r"(?P<word>avg|average|mean)\b", re.IGNORECASE)
+_OF_REPEATS = re.compile(
+    r"(?:avg|average|mean|total|sum|min(?:imum)?|max(?:imum)?|median|std ?dev|sd|stdev)\b",
+    re.IGNORECASE,
+)
+_COUNTERS = re.compile(r"\S\s{2,}\d")
+_UNAME = re.compile(r"^\s*Linux \S+ (?P<what>\d+\.\d\S*) ")
+_UNAME_REST = re.compile(r"\bGNU/Linux\s*$")
+_SET = re.compile(
+    r"(?:^|[#$;]\s*)(?P<what>(?:echo\s+\S+\s*>+\s*/(?:proc|sys)/|sysctl\s+(?:-w\s+)?\S+=|ethtool\s+-"
+    r"|tc\s+q|modprobe\s|insmod\s|ip\s+link\s+set)[^;]*)"
+)
 _LABELLED = re.compile(r"^\s*(?P<label>[A-Za-z][^:]{0,59}?)\s*:\s*(?P<values>(?:\d\S*\s*)*)$")
 _HEADING = re.compile(r"^\s*(?P<label>[A-Za-z][\w /.,+()-]{0,59}?)\s*:?\s*$")
 _ERROR = re.compile(
@@ -38,13 +60,16 @@ class _Command:
     """A command line: how many instances of which test, for how long."""
 
     text: str
+    sums: bool
     instances: int | None
     test: str | None
     seconds: float | None
     unit_letter: str | None
 
     @classmethod
-    def of(cls, text: str, instances: int | None, args: str) -> _Command:
+    def of(cls, text: str, count: str | None, args: str) -> _Command:
+        """``count`` is the number of instances as written, None for a single netperf."""
+        args = _AFTER_COMMAND.sub("", args)
         try:
             words = shlex.split(args.replace("&", " "))
         except ValueError:
@@ -58,7 +83,8 @@ class _Command:
         length = options.get("l", "")
         return cls(
             text=" ".join(text.split()),
-            instances=instances,
+            sums=count is not None,
+            instances=int(count) if count is not None and count.isdigit() else None,
             # netperf's default test is TCP_STREAM, 10 s.
             test=options.get("t", "TCP_STREAM").upper(),
             seconds=float(length) if re.fullmatch(r"\d+(\.\d+)?", length) else None,
@@ -71,13 +97,18 @@ class _State:
     command: _Command | None = None
     background: _Command | None = None
     heading: str | None = None
-    named: bool = False  # whether the heading is settled, so that the next text replaces it
+    named: bool = False  # whether words named the condition since the last number
     fresh: bool = False  # whether the command stands right above the next number
     groups: list[tuple[str | None, list[SuperNetperfResult]]] = field(default_factory=list)
+    stated: dict[int, tuple[str, float]] = field(default_factory=dict)  # means in words, by group
 
 
 def recognise(document: Document) -> bool:
-    """Whether a super_netperf command line is in the document."""
+    """Whether a super_netperf command line is in the document, or output with its prefixes."""
+    return _has_command(document) or has_prefixed(document)
+
+
+def _has_command(document: Document) -> bool:
     return any(_SUPER.search(line.text) for line in document.lines)
 
 
@@ -86,49 +117,95 @@ def parse(document: Document) -> Reading:
 
     A number after a command that is no plain decimal number is a problem.
     """
-    reading = Reading()
+    reading = parse_prefixed(document)
     state = _State()
-    if not recognise(document):
+    if not _has_command(document):
         return reading
     for index, line in enumerate(document.lines):
         _take(document, index, line, state, reading)
     sums = [one for _, group in state.groups for one in group]
-    repeats = [describe(document.file, label, group) for label, group in state.groups if group]
+    repeats = [
+        describe(document.file, label, group, state.stated.get(number))
+        for number, (label, group) in enumerate(state.groups)
+    ]
     reading.records.extend(sums)
     reading.records.extend(in_order([*repeats, *changes(document.file, repeats)]))
     return reading
 
 
 def _take(document: Document, index: int, line: Line, state: _State, reading: Reading) -> None:
-    text = line.text
+    if line.number in reading.claimed or not line.text.strip():
+        return
+    known = (
+        _command(line.text, state)
+        or _setting(line.text, state)
+        or _number(document, line, state, reading)
+        or _words(document, index, state, reading)
+    )
+    if known:
+        reading.claimed.add(line.number)
+
+
+def _command(text: str, state: _State) -> bool:
+    """Take in a command line; False for any other line."""
+    if _PERF.search(text):
+        return True
     if command := _SUPER.search(text):
-        found = _Command.of(text.strip(), int(command["n"]), command["args"])
+        found = _Command.of(text.strip(), command["n"], command["args"])
         if text.rstrip().endswith("&"):
             state.background, state.command = found, None
         else:
             state.command, state.fresh = found, True
-    elif (command := _NETPERF.search(text)) and state.background:
+        return True
+    if (command := _NETPERF.search(text)) and state.background:
         state.command = _Command.of(text.strip(), None, command["args"])
-    elif match := _VALUE.match(text):
-        if state.command is None and state.background is None:
-            return
+        return True
+    return False
+
+
+def _setting(text: str, state: _State) -> bool:
+    """A command that sets something, or what uname says: another condition unless one is named."""
+    if _UNAME_REST.search(text) and not _UNAME.search(text):
+        return True
+    match = _UNAME.search(text) or _SET.search(text)
+    if match is None:
+        return False
+    if not state.named:
+        state.heading = " ".join(match["what"].split())
+    return True
+
+
+def _number(document: Document, line: Line, state: _State, reading: Reading) -> bool:
+    """Take in a sum, or sums behind a label; False if there is no command they could be of."""
+    if state.command is None and state.background is None:
+        return False
+    if match := _VALUE.match(line.text):
         _add(document, line, match["value"], state, reading)
-    elif _LOOSE_VALUE.match(text) and (state.command or state.background):
+    elif _LOOSE_VALUE.match(line.text):
         _bad(document, line, reading)
-    elif (match := _LABELLED.match(text)) and (state.command or state.background):
+    elif match := _LABELLED.match(line.text):
         _labelled(document, line, match, state, reading)
-    elif (error := _ERROR.match(text)) and state.command:
+    else:
+        return False
+    return True
+
+
+def _words(document: Document, index: int, state: _State, reading: Reading) -> bool:
+    """Take in an error of the script, or a heading; False for any other text."""
+    line = document.lines[index]
+    if (error := _ERROR.match(line.text)) and state.command:
         reading.problems.append(
             Problem(
                 document.file, line.number, repr(error["text"].strip()), "the sum of all instances"
             )
         )
-    elif (match := _HEADING.match(text)) and _leads(document, index):
-        state.heading, state.named = match["label"], False
-    elif text.strip():
-        return
-    if text.strip():
-        reading.claimed.add(line.number)
+        return True
+    match = _HEADING.match(line.text)
+    # nstat's counters stand between the runs, too.
+    if match is None or not _leads(document, index) or _COUNTERS.search(match["label"]):
+        return False
+    state.heading, state.named = match["label"], True
+    return True
 
 
 def _leads(document: Document, index: int) -> bool:
@@ -151,8 +228,18 @@ def _bad(document: Document, line: Line, reading: Reading) -> None:
 def _labelled(
     document: Document, line: Line, match: re.Match[str], state: _State, reading: Reading
 ) -> None:
-    """``label: 1 2 3``, or a heading whose values follow one a line."""
-    state.heading = match["label"]
+    """``label: 1 2 3``, or a heading whose values follow one a line.
+
+    ``run 2: …`` is a repeat under the heading above it; ``avg: …`` is no further one.
+    """
+    label = match["label"].strip()
+    if _OF_REPEATS.match(label) and state.groups and match["values"]:
+        words = match["values"].split()
+        if _STATED.match(label) and len(words) == 1 and _VALUE.match(words[0]):
+            state.stated[len(state.groups) - 1] = (label, float(words[0]))
+        return
+    if not _RUN_LABEL.fullmatch(label):
+        state.heading, state.named = label, True
     for word in match["values"].split():
         if not _VALUE.match(word):
             _bad(document, line, reading)
@@ -164,11 +251,11 @@ def _add(document: Document, line: Line, text: str, state: _State, reading: Read
     command, background = state.command, state.background
     value = float(text)
     warnings = ["only the sum is printed: nothing is known of the instances or their number"]
-    if command is None or command.instances is None:
+    if command is None or not command.sums:
         warnings = []
     if command is None:
         warnings.append("no command line says which test this is: no unit")
-    elif not state.fresh and command.instances is not None:
+    elif not state.fresh and command.sums:
         warnings.append("no command line right above: taken to be a repeat of the last one")
     test = command.test if command else None
     unit = unit_of(test, command.unit_letter if command else None)
@@ -184,7 +271,7 @@ def _add(document: Document, line: Line, text: str, state: _State, reading: Read
         warnings.append("the sum is zero: no measurement")
     record = SuperNetperfResult(
         tool=TOOL,
-        kind="sum" if command is None or command.instances is not None else "value",
+        kind="sum" if command is None or command.sums else "value",
         status=Status.FAILED if value == 0 else Status.OK if unit else Status.SUSPECT,
         source=Source(document.file, line.number, line.number),
         printed={"value": text},
@@ -201,7 +288,7 @@ def _add(document: Document, line: Line, text: str, state: _State, reading: Read
         background=background.text if background else None,
         background_covers=covers,
     )
-    state.fresh = False
+    state.fresh = state.named = False
     if not state.groups or not _same(state.groups[-1], record):
         state.groups.append((state.heading, []))
     state.groups[-1][1].append(record)

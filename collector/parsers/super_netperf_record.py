@@ -17,6 +17,11 @@ _UNITS = {"k": ("10^3bits/s", 1e3), "m": ("10^6bits/s", 1e6), "g": ("10^9bits/s"
 _BYTE_UNITS = {"K": ("KBytes/s", 2.0**10), "M": ("MBytes/s", 2.0**20), "G": ("GBytes/s", 2.0**30)}
 _TRANSACTIONS = re.compile(r"_(?:RR|CRR|CC)$")
 _STREAMS = re.compile(r"_(?:STREAM|MAERTS|SENDFILE)$")
+_FOLLOWS = "no command line right above"
+_LOOP = re.compile(
+    r"\bfor\s+\w+\s+in\s+(?:\{(?P<first>\d+)\.\.(?P<last>\d+)\}"
+    r"|(?:\$\(|`)\s*seq\s+(?:1\s+)?(?P<count>\d+)\s*[)`]|(?P<words>\d+(?:\s+\d+)*)\s*;)"
+)
 _BASE_WORDS = r"\b(?:before|without|w/o|unpatched|old|base(?:line)?|vanilla|off|disabled)(?!\w)"
 _OTHER_WORDS = r"\b(?:after|with(?!out)|w/(?!o)|patched|new|on|enabled)(?!\w)"
 
@@ -104,15 +109,45 @@ def half_width(values: list[float]) -> float | None:
     return t * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def describe(file: str, label: str | None, group: list[SuperNetperfResult]) -> SuperNetperfResult:
-    """Describe the repeats under one heading. One value alone has no interval."""
+def _promised(group: list[SuperNetperfResult]) -> int | None:
+    """How many values the shell loops in the command lines of a group promise; None if none is.
+
+    A record whose command stood right above it is the first of its loop.
+    """
+    match = _LOOP.search(group[0].command or "")
+    if match is None:
+        return None
+    if match["last"]:
+        each = int(match["last"]) - int(match["first"]) + 1
+    else:
+        each = int(match["count"] or 0) or len((match["words"] or "").split())
+    loops = sum(not any(_FOLLOWS in warning for warning in one.warnings) for one in group)
+    return each * loops
+
+
+def describe(
+    file: str,
+    label: str | None,
+    group: list[SuperNetperfResult],
+    stated: tuple[str, float] | None = None,
+) -> SuperNetperfResult:
+    """Describe the repeats under one heading. One value alone has no interval.
+
+    ``stated`` is a mean that the text gives, with its label: it is checked, never used.
+    """
     values = [one.value for one in group if one.value is not None]
     first = group[0]
     warnings = []
     if len(values) < len(group):
         warnings.append(f"{len(group) - len(values)} of {len(group)} values are no measurement")
+    promised = _promised(group)
+    if promised is not None and promised != len(group):
+        warnings.append(f"expected {promised} values of the loop, got {len(group)}")
     width = half_width(values)
     mean = statistics.fmean(values) if values else None
+    if stated and mean is not None and abs(stated[1] - mean) > 0.001 * mean:
+        warnings.append(f"the text says {stated[0]} {stated[1]:g}, the values give {mean:g}")
+    doubtful = len(values) < len(group) or promised not in {None, len(group)}
     if width is None:
         warnings.append("fewer than two values: no interval")
     elif len(values) < 6:
@@ -120,7 +155,7 @@ def describe(file: str, label: str | None, group: list[SuperNetperfResult]) -> S
     return SuperNetperfResult(
         tool=TOOL,
         kind="repeats",
-        status=Status.OK if width is not None and len(values) == len(group) else Status.SUSPECT,
+        status=Status.OK if width is not None and not doubtful else Status.SUSPECT,
         source=Source(file, first.source.line, group[-1].source.last_line),
         warnings=tuple(warnings),
         condition=label,

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import assert_right_or_flagged, data, document, read
 
+from collector.parsers import read as read_all
 from collector.parsers import super_netperf
 from collector.parsers.base import Failure, Record, Source, Status
 from collector.parsers.super_netperf_record import SuperNetperfResult, half_width, to_si, unit_of
@@ -15,6 +16,91 @@ from collector.parsers.super_netperf_sum import combine_instances
 
 def of_kind(text: str, kind: str) -> list[SuperNetperfResult]:
     return [r for r in read(super_netperf, text).records if r.kind == kind]
+
+
+class TestShells:
+    """What shells, scripts and their users put around the sums."""
+
+    def test_a_loop_that_lost_a_value(self) -> None:
+        before, after = of_kind(data("cases/super-netperf-loop.txt"), "repeats")
+        assert (before.condition, before.n, before.status) == ("Before", 10, Status.OK)
+        assert before.mean == pytest.approx(8291.4)
+        assert (after.condition, after.n, after.status) == ("After", 9, Status.SUSPECT)
+        assert after.warnings == ("expected 10 values of the loop, got 9",)
+        (change,) = of_kind(data("cases/super-netperf-loop.txt"), "change")
+        assert change.verdict == "different"
+
+    @pytest.mark.parametrize(
+        ("loop", "promised"),
+        [("for i in 1 2 3; do", 3), ("for i in $(seq 4); do", 4), ("for i in `seq 1 5`; do", 5)],
+    )
+    def test_what_a_loop_promises(self, loop: str, promised: int) -> None:
+        text = f"$ {loop} ./super_netperf 8 -H server -l 10; done\n100\n101\n"
+        (group,) = of_kind(text, "repeats")
+        assert f"expected {promised} values of the loop, got 2" in group.warnings
+        assert group.requested_s == 10
+
+    def test_another_kernel_is_another_condition(self) -> None:
+        groups = of_kind(data("cases/super-netperf-kernels.txt"), "repeats")
+        assert [(g.condition, g.values) for g in groups] == [
+            ("5.13.0-rc3-amd-iommu+", (95341.2,)),
+            ("5.13.0-rc3-amd-iommu-unpatched", (33989.5,)),
+        ]
+
+    def test_a_setting_is_another_condition(self) -> None:
+        command = "# ./super_netperf 8 -H server\n"
+        text = (
+            f"# sysctl -w net.ipv4.tcp_tso_rtt_log=0\n{command}96005\n"
+            f"# sysctl -w net.ipv4.tcp_tso_rtt_log=9\n{command}96046\n"
+        )
+        assert [group.n for group in of_kind(text, "repeats")] == [1, 1]
+
+    def test_perf_and_nstat_beside_the_sum(self) -> None:
+        text = (
+            "# nstat -n;perf stat ./super_netperf 600 -H server -l 20;nstat|egrep Tcp\n  96005\n\n"
+            " Performance counter stats for './super_netperf 600 -H server -l 20':\n\n"
+            "   65,945.29 msec task-clock\n\nTcpInSegs        1578132            0.0\n"
+        )
+        reading = read(super_netperf, text)
+        assert reading.problems == []
+        assert [r.value for r in reading.records if r.kind == "sum"] == [96005]
+
+    def test_a_number_of_instances_that_the_shell_knows(self) -> None:
+        text = "# ./super_netperf $(($(nproc) * 2)) -H server -l 60 -fM\n2929.81\n"
+        (record,) = of_kind(text, "sum")
+        assert record.instances is None
+        assert record.unit == "MBytes/s"
+        assert record.throughput_bps == pytest.approx(2929.81 * 2**20 * 8)
+
+    def test_an_awk_sum_in_exponent_form(self) -> None:
+        (record,) = of_kind("# super_netperf 200 -H server -t TCP_RR\n1.23457e+06\n", "sum")
+        assert record.transactions_per_second == 1234570
+
+    def test_runs_are_repeats_and_their_mean_is_none(self) -> None:
+        text = data("cases/super-netperf-runs.txt")
+        assert [r.value for r in of_kind(text, "sum")] == [1523411, 1524770, 1519876]
+        (group,) = of_kind(text, "repeats")
+        assert (group.n, group.status) == (3, Status.OK)
+        (wrong,) = of_kind(text.replace("avg: 1522685.67", "avg: 1622685"), "repeats")
+        assert "the text says avg 1.62268e+06, the values give 1.52269e+06" in wrong.warnings
+
+    def test_instances_by_their_prefix(self) -> None:
+        total = of_kind(data("cases/super-netperf-keyval.txt"), "instances")[0]
+        assert total.status is Status.INCOMPLETE
+        assert total.value == pytest.approx(9855.35)
+        assert total.comparable is False
+        assert total.warnings[0] == "expected 3 results, got 2"
+        assert total.failure.error_class == "control_unreachable"
+
+    def test_each_instance_is_one_record(self) -> None:
+        reading = read_all(document(data("cases/super-netperf-keyval.txt")))
+        assert [r.tool for r in reading.records].count("netperf") == 3
+
+    def test_an_aggregate_that_the_instances_do_not_give(self) -> None:
+        text = "00 THROUGHPUT=10.00\n00 THROUGHPUT_UNITS=10^6bits/s\nAGGREGATE_THROUGHPUT=30\n"
+        total = of_kind(text, "instances")[0]
+        assert total.status is Status.SUSPECT
+        assert "the script says 30, the instances add up to 10" in total.warnings
 
 
 class TestCases:
