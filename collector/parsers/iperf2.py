@@ -41,6 +41,11 @@ _FAILED = re.compile(
     r"^\s*(?:\[\s*\d+\]\s*)?(?P<text>(?:tcp |udp )?(?P<call>connect|read|write\w*|bind"
     r"|listener bind|listener socket|socket|shutdown|accept|recvn|sendto) failed: .+)$"
 )
+# What a client prints that gets no further, and nothing else with it.
+_NO_SERVER = re.compile(
+    r"^\s*(?:tcp |udp )?connect failed: (?:Connection refused|No route to host|Connection timed out"
+    r"|Network is unreachable|Operation now in progress)\s*$"
+)
 _CLASSES = {
     "connect": "control_unreachable",
     "bind": "address_in_use",
@@ -55,7 +60,10 @@ _NOISE = re.compile(
 def recognise(document: Document) -> bool:
     """Whether the document holds text or CSV that iperf 2 printed."""
     return has_rows_of(document, 2) or any(
-        is_csv(line.text) or _CLIENT.search(line.text) or _SERVER.search(line.text)
+        is_csv(line.text)
+        or _CLIENT.search(line.text)
+        or _SERVER.search(line.text)
+        or _NO_SERVER.match(line.text)
         for line in document.lines
     )
 
@@ -146,7 +154,10 @@ def _take_row(document: Document, index: int, test: Test, reading: Reading) -> i
 def _note(text: str, number: int, test: Test | None, reading: Reading, owned: bool) -> Test | None:
     """Take in a line that is no row: sizes, counts of datagrams, warnings, errors."""
     failed = _FAILED.match(text)
-    if failed and (owned or test or failed["text"].startswith(("tcp", "udp", "listener"))):
+    sure = failed is not None and (
+        failed["text"].startswith(("tcp", "udp", "listener")) or _NO_SERVER.match(text)
+    )
+    if failed and (owned or test or sure):
         test = test or Test(number, number)
         errno, name = errno_of(failed["text"])
         test.failure = test.failure or Failure(

@@ -8,6 +8,7 @@ number of fields and the form of the eleventh decide.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from .base import Document, Line, Problem, Reading, Source, Status
 from .iperf2_record import TOOL, Iperf2Result
@@ -78,14 +79,14 @@ def parse_csv(document: Document) -> Reading:
     seen: dict[tuple[str, ...], int] = {}
     for line, row in rows:
         try:
-            start, end = _interval(row)
+            _, end = _interval(row)
         except ValueError as error:
             reading.problems.append(_bad(document, line, str(error)))
             row.clear()
             continue
         key = _connection(row)
         ends[key] = max(ends.get(key, 0.0), end)
-        del start
+    taken: list[tuple[Iperf2Result, dict[str, str]]] = []
     for line, row in rows:
         if not row:
             continue
@@ -101,8 +102,53 @@ def parse_csv(document: Document) -> Reading:
             )
             continue
         seen[whole] = line.number
-        reading.records.append(record)
+        taken.append((record, row))
+    reading.records.extend(_related(taken))
     return reading
+
+
+def _related(taken: list[tuple[Iperf2Result, dict[str, str]]]) -> list[Iperf2Result]:
+    """What rows tell of each other: a sum's streams, and whether a short row is of a UDP test.
+
+    A row of nine fields is a TCP row or the client's row of UDP, which the server's report
+    follows with the addresses the other way round.
+    """
+    udp = {_connection(row) for _, row in taken if "datagrams" in row}
+    result: list[Iperf2Result] = []
+    since: list[dict[str, str]] = []
+    for record, row in taken:
+        one = record
+        if len(row) == len(_JOINED[9]) and "interval" in row:
+            turned = ("dstaddr", "dstport", "srcaddress", "srcport", "transferid")
+            is_udp = tuple(row[name] for name in turned) in udp
+            one = replace(one, protocol="udp" if is_udp else None)
+        if one.kind == "sum":
+            one = _checked_sum(one, row, since)
+            since = []
+        elif one.kind == "total":
+            since.append(row)
+        result.append(one)
+    return result
+
+
+def _checked_sum(
+    total: Iperf2Result, row: dict[str, str], since: list[dict[str, str]]
+) -> Iperf2Result:
+    """A sum row against the rows since the last one; doubt makes it ``suspect``."""
+    warnings = list(total.warnings)
+    ports = {(one["srcaddress"], one["dstaddr"]) for one in since}
+    if any((b, a) in ports for a, b in ports if a != b):
+        warnings.append("the sum is over both directions of a two-way test")
+    sizes = [int(one["bytes"]) for one in since if one["bytes"].isdigit()]
+    size = int(row["bytes"]) if row["bytes"].isdigit() else None
+    if sizes and size is not None and abs(sum(sizes) - size) > 0.01 * size:
+        warnings.append(f"the sum is {size} bytes, its {len(sizes)} rows add up to {sum(sizes)}")
+    if not since:
+        warnings.append("a sum without the rows of its streams")
+    if len(warnings) == len(total.warnings):
+        return total
+    status = Status.SUSPECT if total.status is Status.OK else total.status
+    return replace(total, status=status, warnings=tuple(warnings))
 
 
 def _bad(document: Document, line: Line, found: str) -> Problem:
@@ -179,13 +225,16 @@ def _record(file: str, line: Line, row: dict[str, str], end_of_run: float) -> Ip
     pps = printed(row["pps"]).value if "pps" in row and row["pps"] not in {"nan", "-nan"} else None
     zone = re.match(r"\s*([-+]\d{4}):(\d{14}(?:\.\d+)?)", row["time"])
     status = Status.SUSPECT if warnings else Status.OK
+    number = row["transferid"].strip()
+    kind = "total" if total else "interval"
     return Iperf2Result(
         tool=TOOL,
-        kind="total" if total else "interval",
+        kind="sum" if total and number == "-1" else kind,
         status=Status.FAILED if rate == 0 else status,
         source=Source(file, line.number, line.number),
         printed={"row": line.text.strip()},
         warnings=tuple(warnings),
+        transfer_id=int(number) if re.fullmatch(r"-?\d+", number) else None,
         protocol="udp" if udp else "tcp",
         remote_host=row["dstaddr"],
         remote_port=int(row["dstport"]) if row["dstport"].isdigit() else None,

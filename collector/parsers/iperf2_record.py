@@ -37,7 +37,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iperf2Result(Record):
-    """One test of iperf 2, ``kind`` ``test``; a lone CSV row has ``total`` or ``interval``.
+    """One test of iperf 2, ``kind`` ``test``; a CSV row has ``total``, ``interval`` or ``sum``.
+
+    A ``sum`` is iperf 2's row over all streams, whose ``transfer_id`` is -1: it is no further one.
 
     ``throughput_bps`` is of all streams: the receiver's where a server report tells it, else the
     printing end's (``throughput_basis``). Streams that ran in opposite directions (-d,
@@ -45,6 +47,7 @@ class Iperf2Result(Record):
     mean over the streams' server reports.
     """
 
+    transfer_id: int | None = None
     protocol: str | None = None
     role: str | None = None
     remote_host: str | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 from .base import Failure, Problem, Source, Status
+from .iperf3_bidir import TOLD_APART, split_end, split_interval
+from .iperf3_headline import estimated, pick
 from .iperf3_json import Ambiguous, Found, Number, is_whole
+from .iperf3_reader import Reader
 from .iperf3_record import (
     TOOL,
     Interval,
@@ -17,116 +19,6 @@ from .iperf3_record import (
     errno_of,
     error_class,
 )
-from .iperf3_totals import estimated, pick
-from .rates import loss
-
-_RATE_SLACK = 0.005
-
-
-class _Reader:
-    """Typed access to a document; everything of the wrong type is None and noted."""
-
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
-
-    def number(self, block: dict[str, Any], key: str) -> float | None:
-        """A finite number, else None."""
-        value = block.get(key)
-        if isinstance(value, Ambiguous):
-            self.warnings.append(f"{key} has several values; none is taken")
-            return None
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            if value is not None:
-                self.warnings.append(f"{key} is {value!r}, not a number")
-            return None
-        if not math.isfinite(value):
-            self.warnings.append(f"{key} is not finite")
-            return None
-        return float(value) if isinstance(value, float) else value
-
-    def integer(self, block: dict[str, Any], key: str) -> int | None:
-        """A whole number, else None."""
-        value = self.number(block, key)
-        return int(value) if value is not None else None
-
-    def block(self, parent: dict[str, Any], key: str) -> dict[str, Any]:
-        """An object, else an empty one."""
-        value = parent.get(key)
-        if isinstance(value, Ambiguous):
-            self.warnings.append(f"{key} is there {len(value.values)} times; none is taken")
-        return value if isinstance(value, dict) else {}
-
-    def blocks(self, parent: dict[str, Any], key: str) -> list[dict[str, Any]]:
-        """A list of objects, else an empty one."""
-        value = parent.get(key)
-        return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-    def text(self, parent: dict[str, Any], key: str) -> str | None:
-        """A string, else None."""
-        value = parent.get(key)
-        return value.strip() if isinstance(value, str) else None
-
-    def transfer(self, block: dict[str, Any], side: str, where: str) -> Transfer | None:
-        """The totals of one block (``sum_sent``, a stream's ``sender`` …)."""
-        if not block:
-            return None
-        size, seconds = self.number(block, "bytes"), self.number(block, "seconds")
-        rate = self.number(block, "bits_per_second")
-        if size is not None and size < 0:
-            self.warnings.append(f"{where}: negative number of bytes {size:.0f}")
-            size = None
-        if rate is not None and rate < 0:
-            self.warnings.append(f"{where}: negative rate {rate}")
-            rate = None
-        if size is not None and seconds and rate is not None:
-            computed = 8 * size / seconds
-            if abs(computed - rate) > _RATE_SLACK * max(computed, rate):
-                self.warnings.append(
-                    f"{where}: bytes x 8 / seconds is {computed:.0f} bit/s, printed is {rate:.0f}; "
-                    "the printed rate is kept"
-                )
-        lost, packets, ratio = self.loss(block, where)
-        if where.startswith("sum_sent"):
-            lost = ratio = None  # a sender prints 0 here: it cannot know
-        retransmits = self.integer(block, "retransmits")
-        return Transfer(
-            side=side,
-            elapsed_s=seconds,
-            bytes=size,
-            throughput_bps=rate,
-            retransmits=retransmits if retransmits is not None and retransmits >= 0 else None,
-            packets=packets,
-            lost_packets=lost,
-            loss_pct=ratio,
-            jitter_s=self.jitter(block, seconds, where) if side != "sent" else None,
-            out_of_order=self.integer(block, "out_of_order"),
-        )
-
-    def loss(
-        self, block: dict[str, Any], where: str
-    ) -> tuple[int | None, int | None, float | None]:
-        """Checked loss counters; the ratio is computed and compared with the printed one."""
-        lost, packets = self.integer(block, "lost_packets"), self.integer(block, "packets")
-        lost, packets, ratio, doubts = loss(lost, packets, where)
-        self.warnings += doubts
-        said = self.number(block, "lost_percent")
-        if ratio is not None and said is not None and abs(said - ratio) > 0.05:
-            self.warnings.append(
-                f"{where}: lost_percent is {said}, but {lost} of {packets} is {ratio:.3f} %"
-            )
-            ratio = None
-        return lost, packets, ratio
-
-    def jitter(self, block: dict[str, Any], seconds: float | None, where: str) -> float | None:
-        """Jitter in seconds; one that is negative or longer than the test is no measurement."""
-        value = self.number(block, "jitter_ms")
-        if value is None:
-            return None
-        jitter = value / 1e3
-        if jitter < 0 or (seconds is not None and jitter > seconds):
-            self.warnings.append(f"{where}: jitter {value:g} ms is implausible")
-            return None
-        return jitter
 
 
 def read_document(file: str, found: Found) -> tuple[Iperf3Result | None, list[Problem]]:
@@ -136,7 +28,7 @@ def read_document(file: str, found: Found) -> tuple[Iperf3Result | None, list[Pr
     else ``sum_sent``.
     """
     value = found.value
-    reader = _Reader()
+    reader = Reader()
     reader.warnings += found.warnings
     if found.name in {"sum", "sum_sent", "sum_received"}:
         return _piece(file, found, reader, {found.name: value}, "sum"), []
@@ -159,7 +51,7 @@ def read_document(file: str, found: Found) -> tuple[Iperf3Result | None, list[Pr
 
 
 def _piece(
-    file: str, found: Found, reader: _Reader, blocks: dict[str, Any], kind: str
+    file: str, found: Found, reader: Reader, blocks: dict[str, Any], kind: str
 ) -> Iperf3Result:
     reader.warnings.append(f"a piece of an iperf3 document ({kind}), not a whole result")
     block = next(
@@ -200,9 +92,9 @@ def _piece(
 
 
 def _interval(
-    reader: _Reader, block: dict[str, Any], direction: str, omitted: bool
+    reader: Reader, block: dict[str, Any], direction: str, omitted: bool
 ) -> list[Interval]:
-    quiet = _Reader()
+    quiet = Reader()
     own = quiet.transfer(block, "", "interval")
     reader.warnings += [w for w in quiet.warnings if "bytes x 8" not in w]
     if own is None:
@@ -234,8 +126,12 @@ def _printed(block: dict[str, Any]) -> dict[str, str | None]:
     }
 
 
-def _session(file: str, found: Found, reader: _Reader, value: dict[str, Any]) -> Iperf3Result:
+def _session(file: str, found: Found, reader: Reader, value: dict[str, Any]) -> Iperf3Result:
     start, end = reader.block(value, "start"), reader.block(value, "end")
+    accepted = reader.block(start, "accepted_connection")
+    end, told_apart = split_end(end, server=bool(accepted))
+    if told_apart:
+        reader.warnings.append(TOLD_APART)
     test = reader.block(start, "test_start")
     protocol = reader.text(test, "protocol")
     udp = (protocol or "").upper() == "UDP" or "lost_packets" in reader.block(end, "sum")
@@ -243,6 +139,9 @@ def _session(file: str, found: Found, reader: _Reader, value: dict[str, Any]) ->
     bidirectional = reader.integer(test, "bidir") == 1 or "sum_sent_bidir_reverse" in end
     sent, received = _totals(reader, end, udp, "")
     back = _totals(reader, end, udp, "_bidir_reverse") if bidirectional else (None, None)
+    if accepted:
+        sent, received = _own_side(sent, received, reverse)
+        back = _own_side(*back, reverse=True)
     estimate = estimated(sent, received) if udp else None
     headline, basis = pick(sent, received, estimate)
     counted = received or sent
@@ -253,8 +152,9 @@ def _session(file: str, found: Found, reader: _Reader, value: dict[str, Any]) ->
         failure = Failure(error_class(error), error, errno, name)
     cpu = reader.block(end, "cpu_utilization_percent")
     connected = reader.blocks(start, "connected")
-    accepted = reader.block(start, "accepted_connection")
     to = reader.block(start, "connecting_to")
+    streams = _streams(reader, end, None if bidirectional else "reverse" if reverse else "forward")
+    intervals = _intervals(reader, value, reverse, server=bool(accepted))
     status = _status(reader, failure, headline, sent or received, value)
     return Iperf3Result(
         tool=TOOL,
@@ -262,7 +162,7 @@ def _session(file: str, found: Found, reader: _Reader, value: dict[str, Any]) ->
         status=status,
         source=Source(file, found.line, found.last_line),
         printed=_printed(
-            reader.block(end, "sum_received")
+            (reader.block(end, "sum_received") if received else {})
             or reader.block(end, "sum_sent")
             or reader.block(end, "sum")
         ),
@@ -305,20 +205,28 @@ def _session(file: str, found: Found, reader: _Reader, value: dict[str, Any]) ->
         received=received,
         reverse_sent=back[0],
         reverse_received=back[1],
-        streams=_streams(
-            reader, end, None if bidirectional else "reverse" if reverse else "forward"
-        ),
-        intervals=_intervals(reader, value, reverse),
+        streams=streams,
+        intervals=intervals,
     )
 
 
-def _sum_jitter(reader: _Reader, end: dict[str, Any]) -> float | None:
+def _own_side(
+    sent: Transfer | None, received: Transfer | None, reverse: bool
+) -> tuple[Transfer | None, Transfer | None]:
+    """What a server's document tells: it prints zeros for what only the client counted."""
+    own, other = (sent, received) if reverse else (received, sent)
+    if own and own.bytes and other and not other.bytes and not other.throughput_bps:
+        return (own, None) if reverse else (None, own)
+    return sent, received
+
+
+def _sum_jitter(reader: Reader, end: dict[str, Any]) -> float | None:
     block = reader.block(end, "sum")
     return reader.jitter(block, reader.number(block, "seconds"), "end.sum") if block else None
 
 
 def _totals(
-    reader: _Reader, end: dict[str, Any], udp: bool, suffix: str
+    reader: Reader, end: dict[str, Any], udp: bool, suffix: str
 ) -> tuple[Transfer | None, Transfer | None]:
     """Sent and received over all streams. A UDP ``sum`` alone is the sender's rate."""
     sent = reader.transfer(reader.block(end, f"sum_sent{suffix}"), "sent", f"sum_sent{suffix}")
@@ -335,11 +243,11 @@ def _totals(
     return sent, received
 
 
-def _streams(reader: _Reader, end: dict[str, Any], direction: str | None) -> tuple[Stream, ...]:
+def _streams(reader: Reader, end: dict[str, Any], direction: str | None) -> tuple[Stream, ...]:
     """Each stream's totals; in a bidirectional run its direction is not told for certain."""
     result = []
     for block in reader.blocks(end, "streams"):
-        quiet = _Reader()
+        quiet = Reader()
         sender, receiver = quiet.block(block, "sender"), quiet.block(block, "receiver")
         udp = quiet.block(block, "udp")
         name = str((sender or receiver or udp).get("socket", ""))
@@ -355,9 +263,12 @@ def _streams(reader: _Reader, end: dict[str, Any], direction: str | None) -> tup
     return tuple(result)
 
 
-def _intervals(reader: _Reader, value: dict[str, Any], reverse: bool) -> tuple[Interval, ...]:
+def _intervals(
+    reader: Reader, value: dict[str, Any], reverse: bool, *, server: bool
+) -> tuple[Interval, ...]:
     result: list[Interval] = []
-    for block in reader.blocks(value, "intervals"):
+    for whole in reader.blocks(value, "intervals"):
+        block = split_interval(whole, server)
         for key, back in (("sum", reverse), ("sum_bidir_reverse", True)):
             one = block.get(key)
             if isinstance(one, Ambiguous):
@@ -370,7 +281,7 @@ def _intervals(reader: _Reader, value: dict[str, Any], reverse: bool) -> tuple[I
 
 
 def _status(
-    reader: _Reader,
+    reader: Reader,
     failure: Failure | None,
     headline: float | None,
     counted: Transfer | None,
@@ -380,12 +291,17 @@ def _status(
         return Status.FAILED
     ambiguous = any(isinstance(one, Ambiguous) for one in value.values())
     if counted is None or ambiguous:
-        reader.warnings.append("the document has no totals: the run did not end")
+        several = any("none is taken" in warning for warning in reader.warnings)
+        reader.warnings.append(
+            "the totals contradict each other"
+            if several
+            else "the document has no totals: the run did not end"
+        )
         return Status.INCOMPLETE
     if headline is None:
         reader.warnings.append("the total is zero or not a number: no measurement")
         return Status.FAILED
-    harmless = ("occurs more than once", "stands for content", "retransmits")
+    harmless = ("occurs more than once", "stands for content", "retransmits", TOLD_APART)
     if any(not any(h in w for h in harmless) for w in reader.warnings):
         return Status.SUSPECT
     return Status.OK

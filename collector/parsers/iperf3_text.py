@@ -10,7 +10,8 @@ import re
 
 from .base import Document, Failure, Reading
 from .iperf3_record import errno_of, error_class
-from .iperf3_totals import TAIL, Report, Session, build
+from .iperf3_session import TAIL, Report, Session
+from .iperf3_totals import build
 from .iperf_rows import OutOfOrder, Row, looks_like_row, owners, read_row, row_problem
 from .rates import NUMBER
 
@@ -79,11 +80,23 @@ def parse_text(document: Document) -> Reading:
         elif looks_like_row(text):
             if line.number in mine:
                 session = session or Session(line.number, line.number)
+                if _begins_another(document, index, session):
+                    _close(document, session, reading)
+                    session = Session(line.number, line.number, reverse=session.reverse)
                 skip_to = _take_row(document, index, session, reading)
         else:
             session = _note(text, line.number, session, reading, line.number in mine)
     _close(document, session, reading)
     return reading
+
+
+def _begins_another(document: Document, index: int, session: Session) -> bool:
+    """Whether a row follows the final ones that is none: of several runs only rows were kept."""
+    row = read_row(document, index, TAIL) if session.has_finals else None
+    if not isinstance(row, Row):
+        return False
+    tail = TAIL.fullmatch(row.rest)
+    return tail is not None and tail["side"] not in {"sender", "receiver"}
 
 
 def _take_row(document: Document, index: int, session: Session, reading: Reading) -> int:
@@ -112,6 +125,11 @@ def _note(
 ) -> Session | None:
     """Take in a line that is no row: connection, header, ruler, error, verbose facts."""
     error = _ERROR.search(text)
+    if error and session and session.failure and not session.reports and number == session.last + 1:
+        # Each error ends one run: those of a loop follow each other.
+        own_run = Session(session.line, session.last, failure=session.failure)
+        session.earlier.append(own_run)
+        session.failure, session.line = None, number
     facts = next((match for p in _FACTS if (match := p.search(text))), None)
     header = owned and _HEADER.search(text)
     if error or facts or header:
@@ -141,6 +159,6 @@ def _note(
 def _close(document: Document, session: Session | None, reading: Reading) -> bool:
     """Turn a session with content into a record; False if there was nothing in it yet."""
     if session and (session.reports or session.failure or session.damaged):
-        reading.records.append(build(document.file, session))
+        reading.records.extend(build(document.file, one) for one in [*session.earlier, session])
         return True
     return False

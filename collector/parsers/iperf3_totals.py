@@ -6,114 +6,20 @@ either, which holds the sender's rate with the receiver's loss.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-
-from .base import Failure, Source, Status
+from .base import Source, Status
+from .iperf3_headline import estimated, pick
 from .iperf3_record import TOOL, Interval, Iperf3Result, Stream, Transfer
-from .iperf_rows import OutOfOrder, Row
-from .rates import NUMBER, Printed, loss, share_agrees, sum_agrees
+from .iperf3_session import Report, Session, direction_of, transfer
+from .rates import Printed, sum_agrees
 
-TAIL = re.compile(
-    rf"(?:(?P<count>\d+)(?:\s+(?P<cwnd>{NUMBER})\s*[KMGT]?Bytes)?"
-    rf"|(?P<jitter>{NUMBER}|-?nan)\s*ms\s+(?:(?P<lost>-?\d+)\s*/\s*(?P<total>-?\d+)"
-    r"\s*\((?P<pct>[-+0-9.eE]+|-?nan|-?inf)%\)|Unknown/\s*(?P<all>\d+)))?"
-    r"\s*(?P<side>sender|receiver|\(omitted\))?"
-)
-"""What follows the rate: retransmits and window, or jitter and loss, or a count of datagrams."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A row with its tail, the header it stands under and whether a ruler came before."""
-
-    row: Row
-    tail: re.Match[str]
-    header: str
-    after_ruler: bool
-
-    @property
-    def side(self) -> str:
-        """``sender``, ``receiver``, ``(omitted)`` or nothing."""
-        return self.tail["side"] or ""
-
-
-@dataclass(slots=True)
-class Session:
-    """What has been read of one session."""
-
-    line: int
-    last: int
-    server: bool | None = None
-    facts: dict[str, str] = field(default_factory=dict)
-    reports: list[Report] = field(default_factory=list)
-    late: list[OutOfOrder] = field(default_factory=list)
-    reverse: bool = False
-    header: str = ""
-    after_ruler: bool = False
-    failure: Failure | None = None
-    damaged: bool = False
-
-
-def _direction(session: Session, role: str) -> str:
-    """forward: client to server. A role tells (TX-C, RX-S are forward), else -R does."""
-    if role:
-        return "forward" if role in {"TX-C", "RX-S"} else "reverse"
-    sides = {r.side for r in session.reports}
-    sends = session.server is True and "sender" in sides and "receiver" not in sides
-    return "reverse" if session.reverse or sends else "forward"
+_COVERED = 0.95  # share of a run that its intervals must cover to be compared with the total
+_ABOVE = 1.02
 
 
 def _is_udp(session: Session) -> bool:
     if session.facts.get("protocol"):
         return session.facts["protocol"].upper() == "UDP"
     return any(r.tail["jitter"] or "Datagrams" in r.header for r in session.reports)
-
-
-def transfer(report: Report, side: str, warnings: list[str]) -> Transfer:
-    """The numbers of one row. ``warnings`` collects what is doubtful."""
-    row, tail = report.row, report.tail
-    warnings.extend(row.warnings)
-    lost = int(tail["lost"]) if tail["lost"] else None
-    total = int(tail["total"] or tail["all"]) if tail["total"] or tail["all"] else None
-    lost, total, ratio, doubts = loss(lost, total, f"line {row.line}")
-    warnings.extend(doubts)
-    if ratio is not None and lost is not None and total and not _said(tail["pct"], lost, total):
-        warnings.append(f"line {row.line}: {lost}/{total} is not {tail['pct']} %")
-    count = int(tail["count"]) if tail["count"] else None
-    jitter = float(tail["jitter"]) / 1e3 if tail["jitter"] and "nan" not in tail["jitter"] else None
-    elapsed = row.end.value - row.start.value
-    if jitter is not None and jitter > max(elapsed, 0):
-        warnings.append(f"line {row.line}: jitter {tail['jitter']} ms is longer than the interval")
-        jitter = None
-    datagrams = "Datagrams" in report.header
-    counted = count is not None and not tail["cwnd"]
-    if counted and not report.header:
-        warnings.append(f"line {row.line}: {count} has no header above that names its column")
-    if tail["pct"] is not None:
-        row.printed["loss"] = f"{tail['lost']}/{tail['total']} ({tail['pct']}%)"
-    if report.side == "sender":
-        lost = ratio = None  # a sender prints 0 here: it cannot know
-    is_retransmits = count is not None and ("Retr" in report.header or bool(tail["cwnd"]))
-    return Transfer(
-        side=side,
-        elapsed_s=elapsed if elapsed >= 0 else None,
-        bytes=row.size.value,
-        throughput_bps=row.rate.value if row.rate else None,
-        retransmits=count if is_retransmits else None,
-        packets=count if datagrams and counted else total,
-        lost_packets=lost,
-        loss_pct=ratio,
-        jitter_s=None if side == "sent" else jitter,
-    )
-
-
-def _said(share: str, lost: int, total: int) -> bool:
-    """Whether the printed percentage is that of the counts."""
-    try:
-        return share_agrees(lost, total, share)
-    except ValueError:
-        return False
 
 
 def _once(rows: list[Report], what: str, warnings: list[str]) -> Report | None:
@@ -190,7 +96,7 @@ def build(file: str, session: Session) -> Iperf3Result:
     totals: dict[tuple[str, str], Transfer] = {}
     streams: list[Stream] = []
     for role in roles:
-        direction = _direction(session, role)
+        direction = direction_of(session, role)
         ids = list(dict.fromkeys(r.row.id for r in session.reports if r.row.role == role))
         ids = [one for one in ids if not one.startswith("SUM")]
         per: dict[str, dict[str, Transfer]] = {one: {} for one in ids}
@@ -266,8 +172,9 @@ def _record(
     headline, basis = pick(sent, received, estimate)
     late = {o.count for o in session.late if o.id == "SUM" or len(session.late) == 1}
     loss_of = received or sent
-    status = _status(session, totals, headline, warnings)
     intervals = _intervals(session, warnings)
+    _check_intervals(intervals, main, loss_of, warnings)
+    status = _status(session, totals, headline, warnings)
     facts = session.facts
     final_rows = [r for r in session.reports if r.side in {"sender", "receiver"}]
     return Iperf3Result(
@@ -317,32 +224,6 @@ def _record(
     )
 
 
-def estimated(sent: Transfer | None, received: Transfer | None) -> float | None:
-    """Estimate of the received rate of UDP in bit/s: the sent rate times the share that arrived.
-
-    Only where the receiver's own rate is not printed (iperf3 before esnet/iperf pull 1174).
-    """
-    if received is not None or sent is None or sent.throughput_bps is None:
-        return None
-    if sent.lost_packets is None or not sent.packets:
-        return None
-    return sent.throughput_bps * (sent.packets - sent.lost_packets) / sent.packets
-
-
-def pick(
-    sent: Transfer | None, received: Transfer | None, estimate: float | None
-) -> tuple[float | None, str | None]:
-    """The headline rate in bit/s and its basis; a rate of zero is no measurement."""
-    for rate, basis in (
-        (received.throughput_bps if received else None, "received"),
-        (estimate, "received (estimate)"),
-        (sent.throughput_bps if sent and not received else None, "sent"),
-    ):
-        if rate is not None:
-            return (rate, basis) if rate > 0 else (None, basis)
-    return None, None
-
-
 def _status(
     session: Session,
     totals: dict[tuple[str, str], Transfer],
@@ -375,7 +256,7 @@ def _intervals(session: Session, warnings: list[str]) -> tuple[Interval, ...]:
             warnings.append(f"line {report.row.line}: an interval row is there twice")
             continue
         seen.add(report.row.key)
-        direction = _direction(session, report.row.role)
+        direction = direction_of(session, report.row.role)
         own = transfer(report, "", warnings)
         result.append(
             Interval(
@@ -394,6 +275,28 @@ def _intervals(session: Session, warnings: list[str]) -> tuple[Interval, ...]:
             )
         )
     return tuple(result)
+
+
+def _check_intervals(
+    intervals: tuple[Interval, ...], direction: str, total: Transfer | None, warnings: list[str]
+) -> None:
+    """A total above each of the intervals it is made of has counted more than the run."""
+    own = [i for i in intervals if i.direction == direction and not i.omitted]
+    rates = [i.throughput_bps for i in own if i.throughput_bps is not None]
+    if (
+        not total
+        or not total.throughput_bps
+        or not total.elapsed_s
+        or len({i.id for i in own}) != 1
+    ):
+        return
+    spans = [i.end_s - i.start_s for i in own if i.end_s is not None and i.start_s is not None]
+    whole = len(rates) == len(spans) == len(own) and sum(spans) >= _COVERED * total.elapsed_s
+    if whole and total.throughput_bps > max(rates) * _ABOVE:
+        warnings.append(
+            f"the total of {total.throughput_bps / 1e6:g} Mbits/sec is above every interval, of at "
+            f"most {max(rates) / 1e6:g}: iperf3 with --omit has counted what it omits"
+        )
 
 
 def _int(text: str | None) -> int | None:

@@ -21,7 +21,7 @@ _INTERVAL = re.compile(
 )
 _RATE = re.compile(
     rf"^(?P<size>{NUMBER})\s*(?P<size_unit>[KMGTPE]?Bytes)\s+"
-    rf"(?P<rate>{NUMBER}|-?nan|-?inf)\s*(?P<rate_unit>[KMGTPEkmgtpe]?(?:bits|Bytes)/sec)"
+    rf"(?P<rate>{NUMBER}|-?nan|-?inf)\s*(?P<rate_unit>[KMGTPEkmgtpe]?(?:bits|bis|Bytes)/sec)"
     r"(?P<rest>(?:\s.*)?)$",
     re.DOTALL,
 )
@@ -204,6 +204,10 @@ def read_row(document: Document, index: int, accepts: re.Pattern[str]) -> Row | 
 
 
 def _fill_rate(row: Row, value: str, unit: str) -> None:
+    if "bis/" in unit:
+        # iperf3 3.0 cut the unit of rates with more than six digits (esnet/iperf issue 142).
+        row.warnings.append(f"line {row.line}: {unit} is taken as {unit.replace('bis', 'bits')}")
+        unit = unit.replace("bis", "bits")
     try:
         row.rate = printed(value).scaled(unit_factor(unit))
     except ValueError:

@@ -187,6 +187,42 @@ class TestText:
         assert not iperf2.recognise(document(data("cases/25-c.txt")))
 
 
+class TestRelatedRows:
+    """CSV rows that tell something of each other."""
+
+    def test_a_sum_is_no_further_stream(self) -> None:
+        first, second, total = read(iperf2, data("cases/iperf2-csv-two-way.txt")).records
+        assert [r.kind for r in (first, second, total)] == ["total", "total", "sum"]
+        assert [r.transfer_id for r in (first, second, total)] == [1, 1, -1]
+        assert total.throughput_bps == 1864417892
+
+    def test_a_sum_over_both_directions_is_marked(self) -> None:
+        total = read(iperf2, data("cases/iperf2-csv-two-way.txt")).records[2]
+        assert total.status is Status.SUSPECT
+        assert total.warnings == ("the sum is over both directions of a two-way test",)
+
+    def test_a_sum_that_lacks_a_stream_is_marked(self) -> None:
+        lines = data("cases/iperf2-csv-two-way.txt").splitlines()
+        _, total = read(iperf2, "\n".join(lines[1:])).records
+        assert total.status is Status.SUSPECT
+        assert "is 2330984508 bytes, its 1 rows add up to 1177026560" in total.warnings[0]
+
+    def test_a_short_row_is_of_udp_if_the_servers_report_follows(self) -> None:
+        sent, received = read(iperf2, data("cases/iperf2-csv-udp.txt")).records
+        assert (sent.protocol, received.protocol) == ("udp", "udp")
+        assert (received.packets, received.lost_packets) == (893, 0)
+
+    def test_a_short_row_alone_does_not_say_its_protocol(self) -> None:
+        line = data("cases/iperf2-csv-udp.txt").splitlines()[0]
+        (record,) = read(iperf2, line).records
+        assert record.protocol is None
+
+    def test_a_client_that_got_no_further(self) -> None:
+        (record,) = read(iperf2, "connect failed: Connection refused\n").records
+        assert record.status is Status.FAILED
+        assert record.failure.error_class == "control_unreachable"
+
+
 class TestCsv:
     def test_totals_and_intervals(self) -> None:
         records = read(iperf2, data("iperf/iperf2-2.1.8-tcp-p2.csv")).records

@@ -208,6 +208,92 @@ class TestStream:
         assert len(read(iperf3, "\n".join(self.lines() * 2)).records) >= 1
 
 
+class TestTwoWays:
+    """Documents of 3.7 to 3.10, which have both directions under the same keys."""
+
+    def test_the_streams_tell_the_directions_apart(self) -> None:
+        (record,) = read(iperf3, data("cases/iperf3-bidir-doubled.txt")).records
+        assert record.status is Status.OK, record.warnings
+        assert (record.bidirectional, record.direction) == (True, "forward")
+        assert (record.sent.bytes, record.received.bytes) == (3903324160, 3903324160)
+        assert (record.reverse_sent.bytes, record.reverse_received.bytes) == (
+            3903062016, 3902000000,
+        )  # fmt: skip
+        assert [i.direction for i in record.intervals] == ["forward", "reverse"]
+        assert "both directions are under one key: told apart by their streams" in record.warnings
+
+    def test_totals_that_the_streams_do_not_give_are_not_taken(self) -> None:
+        text = data("cases/iperf3-bidir-doubled.txt")
+        at = text.index('"sum_sent"')
+        text = text[:at] + text[at:].replace("3903062016", "3903062017", 1)
+        (record,) = read(iperf3, text).records
+        assert record.status is Status.INCOMPLETE
+        assert record.throughput_bps is None
+        assert "the totals contradict each other" in record.warnings
+
+    def test_on_the_server_the_flags_are_the_other_way_round(self) -> None:
+        text = data("cases/iperf3-bidir-doubled.txt").replace(
+            '"version"', '"accepted_connection":{"host":"192.0.2.1","port":1},"version"'
+        )
+        (record,) = read(iperf3, text).records
+        assert record.sent.bytes == 3903062016
+        assert record.reverse_sent.bytes == 3903324160
+
+
+class TestCounters:
+    def test_what_a_server_did_not_count_is_none(self) -> None:
+        (record,) = read(iperf3, data("cases/iperf3-server-reverse.txt")).records
+        assert record.status is Status.OK, record.warnings
+        assert (record.throughput_bps, record.throughput_basis) == (941834730, "sent")
+        assert record.received is None
+
+    def test_a_client_that_received_nothing_did_count_it(self) -> None:
+        text = data("cases/iperf3-server-reverse.txt").replace("accepted_connection", "other")
+        (record,) = read(iperf3, text).records
+        assert record.status is Status.FAILED
+        assert record.throughput_bps is None
+
+    def test_counters_below_zero_are_none(self) -> None:
+        (record,) = read(iperf3, data("cases/iperf3-counters-below-zero.txt")).records
+        assert record.status is Status.SUSPECT
+        assert record.throughput_bps == 1e9
+        assert record.retransmits is None
+        assert "interval: negative number of bytes -1234" in record.warnings
+        (interval,) = record.intervals
+        assert (interval.bytes, interval.throughput_bps, interval.retransmits) == (None,) * 3
+
+
+class TestLogs:
+    def test_the_sums_of_several_runs_are_kept_apart(self) -> None:
+        first, second = read(iperf3, data("cases/iperf3-sums-only.txt")).records
+        assert (first.throughput_bps, second.throughput_bps) == (950e6, 975e6)
+        assert len(first.intervals) == 2
+
+    def test_a_total_above_every_interval_is_marked(self) -> None:
+        first, _ = read(iperf3, data("cases/iperf3-sums-only.txt")).records
+        assert first.status is Status.SUSPECT
+        assert "the total of 950 Mbits/sec is above every interval" in first.warnings[-1]
+
+    def test_the_errors_of_a_loop_are_one_run_each(self) -> None:
+        text = (
+            "iperf3: error - unable to connect to server: Connection refused\n"
+            "iperf3: error - the server is busy running a test. try again later\n"
+        )
+        first, second = read(iperf3, text).records
+        assert {first.status, second.status} == {Status.FAILED}
+        assert (first.failure.error_class, second.failure.error_class) == (
+            "control_unreachable", "server_busy",
+        )  # fmt: skip
+        assert [r.source.line for r in (first, second)] == [1, 2]
+
+    def test_a_misspelt_unit_is_taken_with_a_warning(self) -> None:
+        text = "[SUM]   0.00-10.04  sec   177 MBytes  147641 Kbis/sec              receiver\n"
+        (record,) = read(iperf3, text).records
+        assert record.throughput_bps == 147641e3
+        assert record.status is Status.SUSPECT
+        assert "line 1: Kbis/sec is taken as Kbits/sec" in record.warnings
+
+
 class TestTextCases:
     def test_a_negative_loss_is_unknown(self) -> None:
         (record,) = read(iperf3, data("cases/25-b.txt")).records
