@@ -1,8 +1,9 @@
 """Loading of input: any bytes become numbered lines, or an error that says what was wrong.
 
 Tool output reaches Crossover through logs, terminals and mail. What these add is taken off here
-(line ends of three kinds, byte order marks, colour sequences, mail quoting); nothing is repaired:
-a byte that is no text stays visible as U+FFFD, so that a number with a hole in it is no number.
+(line ends of three kinds, byte order marks, colour sequences, mail quoting, Markdown's escapes);
+nothing is repaired: a byte that is no text stays visible as U+FFFD, so that a number with a hole
+in it is no number.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from .base import Document, Line
 _LINE_END = re.compile(r"\r\n|\n|\r")
 # ECMA-48: CSI sequences (colours, cursor keys) and OSC sequences (window titles).
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+# Markdown escapes characters that it would take for markup: AF\_INET, \[ 5\].
+_MARKDOWN = re.compile(r"\\(?=[_\[\]*#~])")
 _BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f", " "))
 _QUOTE = re.compile(r" {0,2}(?:>|\|(?= |$)) ?")
 # netperf's histogram ends with a line that begins like a quotation (src/netlib.c, HIST_report).
@@ -54,9 +57,13 @@ def from_text(text: str, file: str = "<text>") -> Document:
     """Number the lines of ``text`` from 1 and take quoting off each (see :func:`dequote`).
 
     NUL bytes become U+FFFD, unusual blanks (no-break, figure, narrow) become plain ones, escape
-    sequences go.
+    sequences of terminals and of Markdown go.
     """
-    text = _ESCAPES.sub("", text.lstrip("\ufeff")).replace("\x00", "\ufffd").translate(_BLANKS)
+    text = (
+        _ESCAPES.sub("", _MARKDOWN.sub("", text.lstrip("\ufeff")))
+        .replace("\x00", "\ufffd")
+        .translate(_BLANKS)
+    )
     lines = _LINE_END.split(text)
     if lines and not lines[-1]:
         lines.pop()

@@ -48,6 +48,7 @@ _TWO = re.compile(
 )
 _SPACED_THREE = re.compile(r"\]\s{3,}\d+\.\d\d-\d+\.\d\d\s{2,}sec")
 _SPACED_TWO = re.compile(r"\] {1,2}\d+\.(?:\d|\d\d|\d{4})-\s?\d+\.(?:\d|\d\d|\d{4}) sec")
+_OWN_LINE = re.compile(r"- -|--|(?:[a-z]+ )*failed: |WARNING: |iperf")
 _ANY = re.compile(r"^[^\[\]]{0,60}?\[\s*\*?\s*(?:\d+|SUM|FD|ID)")
 
 
@@ -137,7 +138,7 @@ def joined(document: Document, index: int, most: int = 3) -> Iterator[tuple[str,
     texts = [document.lines[index].text.strip()]
     for line in document.lines[index + 1 : index + 1 + most]:
         text = line.text.strip()
-        if not text or text[0] in "[{}#$>" or text.startswith(("- -", "--")):
+        if not text or text[0] in "[{}#$>" or _OWN_LINE.match(text):
             break
         texts.append(text)
     for count in range(len(texts), 0, -1):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from ..base import Line
 
@@ -52,7 +53,8 @@ _NAMES = {
     "OMNI Recv": "OMNI_RECV",
 }
 _START = re.compile(
-    r"\s*(?P<migrated>MIGRATED )?(?P<name>"
+    # A log may have the words of its own before it.
+    r"(?:.*\b(?:STDOUT|Stdout):)?\s*(?P<migrated>MIGRATED )?(?P<name>"
     + "|".join(re.escape(name).replace(r"\ ", r"\s+") for name in sorted(_NAMES, key=len)[::-1])
     + r")\s+TEST\b(?P<rest>.*)",
     re.DOTALL,
@@ -69,7 +71,7 @@ _FLAGS = (
 _REST = re.compile(
     r"(?:\s+from\s+(?P<source>\S+)\s+\([^)\s]*\)\s+port\s+[0-9]+\s+AF_\w+"
     r"\s+to\s+(?P<host>\S+)\s+\((?P<address>[^)\s]*)\)\s+port\s+[0-9]+\s+(?P<family>AF_\w+)"
-    r"|\s+to\s+(?P<old_host>(?!:)\S+))?" + _END.replace("FLAGS", _FLAGS)
+    r"|\s+to\s+(?:(?P<old_host>(?!:)\S+)|(?=:)))?" + _END.replace("FLAGS", _FLAGS)
 )
 _MAX_LINES = 5
 
@@ -102,6 +104,14 @@ class Banner:
     def concerns_requests(self) -> bool:
         """Whether netperf's own unit for the test is transactions a second."""
         return self.test.endswith(("_RR", "_CRR", "_CC", "_TRR", "_RR_MANY"))
+
+
+def _literal(text: str | None) -> str | None:
+    """A whole address: netperf cuts the one it prints in parentheses (``10.244.``)."""
+    try:
+        return str(ip_address(text)) if text else None
+    except ValueError:
+        return None
 
 
 def starts(text: str) -> bool:
@@ -142,7 +152,7 @@ def _whole(text: str) -> Banner | None:
         migrated=start["migrated"] is not None,
         source=rest["source"],
         host=rest["host"] or rest["old_host"],
-        address=rest["address"] or None,
+        address=_literal(rest["address"]),
         family=rest["family"],
         flags=flags,
         half_width_pct=float(rest["half"]) if rest["half"] else None,

@@ -15,8 +15,10 @@ from .records import Bucket, Detail, Interim
 from .tables import words_from
 
 _WIDTH = r"(?P<{}>-?[0-9]+\.[0-9]+|-?nan|inf)%"
+# The first of its lines has been lost where a mailing list took it for a heading.
 _WARNING = re.compile(
-    r"!!! WARNING\s+!!! Desired confidence was not achieved within the specified iterations\.\s+"
+    r"(?:!!! WARNING\s+)?"
+    r"!!! Desired confidence was not achieved within the specified iterations\.\s+"
     r"!!! This implies that there was variability in the test environment that\s+"
     r"!!! must be investigated before going further\.\s+"
     rf"!!! Confidence intervals: Throughput : {_WIDTH.format('throughput')}\s+"

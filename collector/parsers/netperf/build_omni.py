@@ -126,6 +126,11 @@ def _rate(fields: Fields, row: Row, unit: str | None) -> None:
     transactions = _positive(values, "TRANSACTION_RATE")
     if transactions is not None and (unit == TRANSACTIONS or _requests(fields)):
         fields["transactions_per_second"] = transactions
+    rate_only = not {"THROUGHPUT", "THROUGHPUT_UNITS"} & set(values)
+    if rate_only and transactions is not None and _requests(fields):
+        # Only the rate was asked for. Units without the value are a lost line.
+        fields["throughput_unit"] = f"{TRANSACTIONS}/s"
+        return
     if "THROUGHPUT" not in values:
         fields["status"] = Status.INCOMPLETE
         warn(fields, "no THROUGHPUT among the values")

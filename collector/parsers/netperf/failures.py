@@ -39,6 +39,7 @@ _HINTS_BY_CLASS = {
     "control_closed": "netserver closed the control connection: netperf and netserver of different"
     " versions or builds, or netserver died",
     "control_timeout": "netserver stopped answering during the test",
+    "netserver_start": "another netserver, or another process, has the port",
     "unknown_test": "this build of netperf lacks the test",
 }
 
@@ -54,8 +55,8 @@ def _pattern(error_class: str, text: str) -> _Pattern:
 
 
 _NAME = r"[A-Za-z_0-9]+"
-# A list in a mail may number them: "1  ", "2a ", "- ".
-_LABEL = re.compile(r"\s*(?:\(?[0-9]{1,2}[a-z]?[).:]?\s+|[-*•]\s+)?")
+# A list in a mail may number them: "1  ", "2a ", "- "; flent says which stream they are of.
+_LABEL = re.compile(r"\s*(?:Std(?:out|err):\s+)?(?:\(?[0-9]{1,2}[a-z]?[).:]?\s+|[-*•]\s+)?")
 _PATTERNS = (
     _pattern(
         "control_unreachable",
@@ -108,6 +109,7 @@ _PATTERNS = (
     _pattern("timer", r"catcher: interval timer running unexpectedly!.*"),
     _pattern("memory", r"malloc\([0-9]+\) failed!.*|[Uu]nable to (?:malloc|allocate) .*"),
     _pattern("sctp", r"sctp_enable_event: could not set sctp events errno [0-9]+.*"),
+    _pattern("netserver_start", r"Unable to start netserver with\s+'[^']*' port '[^']*'.*"),
     _pattern("accept", rf"(?:netserver: )?{_NAME}: accept: errno = [0-9]+.*"),
     _pattern("netperf_error", r"netperf: (?!get_sock_buffer|set_sock_buffer|get_tcp_info)"
              rf"{_NAME}: .*(?:failed|error|unable|cannot).*"),

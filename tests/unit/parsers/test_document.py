@@ -97,3 +97,9 @@ def test_nothing_recognised_names_what_was_wanted() -> None:
 def test_unknown_tool() -> None:
     with pytest.raises(UsageError, match="found 'nuttcp'; wanted one of: netperf, "):
         read(from_text("", "f"), "nuttcp")
+
+
+def test_the_escapes_of_markdown_go() -> None:
+    document = from_text("port 0 AF\\_INET\n\\[  5\\]   0.00-1.00\n")
+    assert document.text == "port 0 AF_INET\n[  5]   0.00-1.00"
+    assert from_text('{"text": "a\\nb\\"c"}').text == '{"text": "a\\nb\\"c"}'

@@ -187,6 +187,20 @@ class TestText:
         assert not iperf2.recognise(document(data("cases/25-c.txt")))
 
 
+def test_an_error_below_a_row_is_no_part_of_it() -> None:
+    text = (
+        "[  3] local 192.0.2.2 port 5001 connected with 192.0.2.1 port 58222\n"
+        "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n"
+        "[  3]  0.0-10.0 sec  1.25 MBytes  1.05 Mbits/sec   0.010 ms    1/  893 (0.11%)\n"
+        "read failed: Connection refused\n"
+    )
+    (record,) = read(iperf2, text).records
+    assert record.throughput_bps == 1.05e6
+    assert record.warnings == (
+        "an error text came with the result: read failed: Connection refused",
+    )
+
+
 class TestRelatedRows:
     """CSV rows that tell something of each other."""
 

@@ -7,6 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import data
 
 from collector.errors import InputError
 from collector.parsers import netperf, read
@@ -143,7 +144,59 @@ def test_no_warning_in_the_classic_form_means_met() -> None:
     assert (confidence.met.throughput, confidence.met.cpu_local) == (True, None)
 
 
-@pytest.mark.parametrize("dropped", range(7))
+def test_a_warning_without_its_heading_has_lost_nothing() -> None:
+    (record,) = parsed(data("cases/netperf-old-warning.txt")).records
+    assert (record.test, record.host, record.throughput_bps) == ("TCP_STREAM", None, 58.08e6)
+    assert record.confidence.wanted_half_width_pct == 2.5
+    assert record.confidence.got_half_width_pct.throughput == pytest.approx(19.85)
+    assert record.confidence.met.throughput is False
+
+
+def test_a_transaction_rate_is_a_result_without_a_throughput() -> None:
+    (record,) = parsed(data("cases/netperf-omni-latencies.txt")).records
+    assert record.status is Status.OK, record.warnings
+    assert record.transactions_per_second == 17730.719
+    assert (record.latency_min_us, record.latency_mean_us, record.latency_max_us) == (
+        41, 56.63, 848,
+    )  # fmt: skip
+
+
+def test_an_address_that_netperf_cut_is_not_taken() -> None:
+    (record,) = parsed(data("cases/netperf-omni-latencies.txt")).records
+    assert (record.host, record.address) == ("10.244.0.10", "10.244.0.10")
+
+
+def test_a_banner_behind_the_words_of_a_log() -> None:
+    text = (
+        "ERROR Failed to parse stdout. STDOUT: MIGRATED TCP Connect/Request/Response TEST from "
+        "0.0.0.0 (0.0.0.0) port 0 AF_INET to 192.0.2.153 () port 20001 AF_INET : demo\n"
+        "recv_response_timed_n: no response received. errno 4 counter 0\n"
+    )
+    (record,) = parsed(text).records
+    assert (record.test, record.host) == ("TCP_CRR", "192.0.2.153")
+    assert record.failure.error_class == "control_timeout"
+
+
+@pytest.mark.parametrize(
+    ("text", "error_class"),
+    [
+        (
+            "Unable to start netserver with  'IN(6)ADDR_ANY' port '12865' and family AF_UNSPEC",
+            "netserver_start",
+        ),
+        ("Stdout: get_sockaddr_family_addr_port family mismatch 10 vs 2", "address_family"),
+        (
+            "Stderr: netperf: send_omni: connect_data_socket failed: Invalid argument",
+            "data_connect",
+        ),
+    ],
+)
+def test_errors_as_they_stand_in_logs(text: str, error_class: str) -> None:
+    (record,) = parsed(text).records
+    assert record.failure.error_class == error_class
+
+
+@pytest.mark.parametrize("dropped", range(1, 7))
 def test_a_warning_with_a_line_missing_is_a_problem_and_nothing_is_met(dropped: int) -> None:
     banner = BANNER.format(host="a").replace(" : demo", " : +/-2.5% @ 99% conf. ")
     lines = WARNING.format("8.2", "0.0", "0.0").splitlines(keepends=True)
