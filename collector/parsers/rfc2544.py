@@ -23,6 +23,7 @@ from .rfc2544_record import (
     implied_link_bps,
 )
 from .rfc2544_table import is_heading, read_table
+from .rfc2544_trial import is_trial, read_trial
 
 __all__ = ["TOOL", "Rfc2544Row", "parse", "recognise"]
 
@@ -62,6 +63,7 @@ def recognise(document: Document) -> bool:
         or is_grid(document, index)
         or is_heading(document, index)
         or is_rate_line(line.text)
+        or is_trial(line.text)
         for index, line in enumerate(document.lines)
     )
 
@@ -91,6 +93,8 @@ def parse(document: Document) -> Reading:
             used = _take_bar(document, index, settings, axis_bps, reading)
         elif _ORPHAN.match(line.text):
             _bad(document, line, reading)
+        elif is_trial(line.text):
+            read_trial(document.file, line, reading)
         elif is_rate_line(line.text):
             read_rate_line(document, index, reading, grouped)
         elif _LOOSE_SEARCH.match(line.text):

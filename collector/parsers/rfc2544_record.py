@@ -22,7 +22,8 @@ class Rfc2544Row(Record):
     loss), ``forwarding`` (a cell of a table of forwarded shares; ``column`` is its heading, as a
     kernel version), ``table`` (a row of a table with named units; ``name`` is what the row is
     called where that is no size, as a direction), ``search`` (an NDR or PDR line or row; ``name``
-    is ``NDR_LOWER`` …), ``rate`` (a packet rate written with its bit rate or with its maximum).
+    is ``NDR_LOWER`` …), ``rate`` (a packet rate written with its bit rate or with its maximum),
+    ``trial`` (the counters of one trial).
     ``frame_bytes`` is with FCS. ``throughput_layer`` is ``L2`` (frames only) or ``L1`` (with
     preamble and gap). ``intended_…`` is what the tester was told to send, ``offered_…`` what it
     sent, the others what came back (RFC 2285). ``max_packets_per_second`` is the maximum the tool

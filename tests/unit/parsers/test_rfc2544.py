@@ -239,6 +239,30 @@ class TestRatesInText:
         assert len(reading.problems) == 2
 
 
+class TestTrials:
+    """One trial on one line."""
+
+    def test_loss_as_a_share_and_as_a_number(self) -> None:
+        share, number, odd, negative = read(rfc2544, data("cases/rfc2544-trials.txt")).records
+        assert (share.status, number.status) == (Status.OK, Status.OK)
+        assert share.loss_pct == number.loss_pct == pytest.approx(25)
+        assert (number.packets_sent, number.packets_received) == (1000, 750)
+        assert (number.latency_min_s, number.latency_s, number.latency_max_s) == (
+            pytest.approx(17e-6), pytest.approx(27e-6), pytest.approx(48e-6),
+        )  # fmt: skip
+        assert number.trial_s == 1.0012
+        assert odd.status is Status.SUSPECT
+        assert "750 of 1000 packets is not a loss of 0" in odd.warnings
+        assert negative.status is Status.SUSPECT
+        assert (negative.packets_received, negative.loss_pct) == (None, None)
+        assert negative.latency_s is None
+
+    def test_a_trial_that_cannot_be_read_is_a_problem(self) -> None:
+        reading = read(rfc2544, "rate=1, totalReceived=1.000, totalSent=1.000, frameLoss=0\n")
+        assert reading.records == []
+        assert len(reading.problems) == 1
+
+
 class TestSearchLines:
     def test_ndr_and_pdr(self) -> None:
         text = "NDR_LOWER: 11981402.6 pps, 8.05 Gbps (L1)\nPDR: 12.1 Mpps\nNDR: 85.3 %\n"
