@@ -53,6 +53,7 @@ _NO_MODULE = re.compile(r"Unable to load module pktgen|\bModule pktgen not found
 _WIRE = re.compile(r"on the wire:?\s*(?:about |~ ?)?(\d+)\s*(k?)pps")
 _CONTEXT = re.compile(r"\(\s*count\s+(?P<count>\d+)\s*\((?P<size>\d+)byte,\s*(?P<frags>\d+)frags\)")
 _STARTS = re.compile(rf"{_BLOCK.pattern}|^\s*(?:Result )?[Dd]evice:|^\s*Result:")
+_HEADING = re.compile(r"^\s*(?P<label>[A-Za-z][^:|/]{0,58}?)\s*:\s*$")
 _LABEL = re.compile(r"^(?P<label>[A-Za-z][^:|]*?)\s*:\s*(?=\d+pps)")
 
 
@@ -87,6 +88,7 @@ class _Pass:
         self.block: Block | None = None
         self.runs: list[PktgenResult] = []
         self.rates: list[PktgenResult] = []
+        self.heading: str | None = None
 
     def read(self) -> Reading:
         index = 0
@@ -95,7 +97,8 @@ class _Pass:
         self._close()
         file = self.document.file
         found = [*self.reading.records, *self.runs, *threads(file, self.runs), *self.rates]
-        self.reading.records = in_order([*found, *changes(self.rates)])
+        labelled = [one for one in self.runs if one.label]
+        self.reading.records = in_order([*found, *changes(self.rates), *changes(labelled)])
         return self.reading
 
     def _close(self) -> None:
@@ -105,7 +108,8 @@ class _Pass:
 
     def _open(self, number: int) -> Block:
         if self.block is None:
-            self.block = Block(number, number)
+            self.block = Block(number, number, label=self.heading)
+            self.heading = None
         return self.block
 
     def _take(self, index: int) -> int:
@@ -135,6 +139,8 @@ class _Pass:
         self._claim(index, used, self._open(self.document.lines[index].number))
         assert self.block is not None
         self.block.result = match
+        # Linux 2.4 prints both on one line.
+        self.block.rate = _RATE.search(match.string[match.end() :])
         return used
 
     def _take_rate(self, index: int) -> int:
@@ -200,6 +206,10 @@ class _Pass:
             self.block.other, self.block.last = other["text"].strip(), number
         elif self.rates and (_WIRE.search(text) or _CONTEXT.search(text)):
             self._context(text)
+        elif heading := _HEADING.match(text):
+            self._close()
+            self.heading = heading["label"]
+            return
         elif not _NOISE.match(text):
             return
         self.reading.claimed.add(number)

@@ -14,6 +14,8 @@ TOOL = "pktgen"
 _SHORT_S = 0.01
 _FEW_PACKETS = 1000
 _RATE_SLACK = 0.001
+_FCS_BYTES = 4
+_NEAR_LINES = 4  # how far apart two labelled results may stand that are compared
 _UNSIGNED_LIMIT = 2**64 - 2**32
 
 
@@ -68,6 +70,7 @@ class Block:
     line: int
     last: int
     device: str | None = None
+    label: str | None = None  # the words above a result that names no device
     params: bool = False
     facts: dict[str, str] = field(default_factory=dict)
     result: re.Match[str] | None = None
@@ -161,6 +164,7 @@ def run(file: str, block: Block) -> PktgenResult:
         printed=_printed(rate) | ({"result": " ".join(result[0].split())} if result else {}),
         warnings=tuple(warnings),
         failure=failure,
+        label=block.label if not name else None,
         device=name or None,
         thread=int(thread) if thread.isdigit() else None,
         packets=packets if packets is not None else block.number("sofar"),
@@ -252,7 +256,7 @@ def _check_rate(
 
     A mix of sizes has no one size to check.
     """
-    before = len(warnings)
+    before, fcs = len(warnings), ""
     pps, bps = int(rate["pps"]), int(rate["bps"])
     if packets is not None and microseconds is not None:
         # The duration is cut to whole microseconds, so the true one is up to 1 us longer.
@@ -260,13 +264,19 @@ def _check_rate(
         highest = packets * 1e6 / max(microseconds - 1, 0.5) * (1 + _RATE_SLACK)
         if not lowest <= pps <= highest:
             warnings.append(f"{packets} packets in {microseconds} us are not {pps} pps")
-    if size is not None and bps != pps * 8 * size:
+    if size and pps and bps == pps * 8 * (size + _FCS_BYTES):
+        # pktgen of Linux 2.4 and early 2.6 counts the FCS in the bit rate, not in the size.
+        fcs = f"the bit rate counts {_FCS_BYTES} bytes of FCS a packet, as old versions do"
+    elif size is not None and bps != pps * 8 * size:
         warnings.append(f"{pps} pps of {size} bytes are {pps * 8 * size} bit/s, printed is {bps}")
     elif size is None and not mixed and pps and bps % (8 * pps):
         warnings.append(f"{bps} bit/s are not a whole number of bytes a packet at {pps} pps")
     if abs(bps / 1e6 - int(rate["mbps"])) > 1:
         warnings.append(f"{rate['mbps']} Mb/sec are not {bps} bit/s")
-    return len(warnings) > before
+    doubtful = len(warnings) > before
+    if fcs:
+        warnings.append(fcs)
+    return doubtful
 
 
 def rate_line(file: str, line: Line, label: str | None, rate: re.Match[str]) -> PktgenResult:
@@ -346,9 +356,9 @@ def _threads_total(file: str, group: list[PktgenResult]) -> PktgenResult:
 
 
 def changes(rates: list[PktgenResult]) -> Iterator[PktgenResult]:
-    """The difference of two labelled rate lines that stand together, without an interval."""
+    """The difference of two labelled results that stand together, without an interval."""
     for first, second in pairwise(rates):
-        close = second.source.line - first.source.last_line <= 2
+        close = second.source.line - first.source.last_line <= _NEAR_LINES
         if not (close and first.label and second.label):
             continue
         if not (first.packets_per_second and second.packets_per_second):

@@ -194,6 +194,34 @@ class TestFormats:
         assert record.status is Status.FAILED
         assert record.failure.text == "ERROR: no such device"
 
+    def test_the_bit_rate_of_old_versions_counts_the_fcs(self) -> None:
+        text = (
+            "Result: OK: 13101142(c12220741+d880401) usec, 10000000 (60byte,0frags)\n"
+            "  763292pps 390Mb/sec (390805504bps) errors: 0\n"
+        )
+        (record,) = read(pktgen, text).records
+        assert record.status is Status.OK, record.warnings
+        assert (record.frame_bytes, record.throughput_bps) == (60, 390805504)
+        assert record.warnings == (
+            "the bit rate counts 4 bytes of FCS a packet, as old versions do",
+        )
+
+    def test_result_and_rate_on_one_line(self) -> None:
+        text = (
+            "Result: OK: 26195512(c22146524+d4048988) usec, 10000000 (64byte) "
+            "381745pps 195Mb/sec (195453440bps)  errors: 16384\n"
+        )
+        (record,) = read(pktgen, text).records
+        assert record.status is Status.OK, record.warnings
+        assert (record.packets, record.packets_per_second, record.errors) == (10**7, 381745, 16384)
+
+    def test_results_under_headings_are_compared_without_an_interval(self) -> None:
+        first, change, second = read(pktgen, data("cases/pktgen-patched.txt")).records
+        assert (first.label, second.label) == ("vanilla", "patched")
+        assert change.change_pct == pytest.approx(-8.96, abs=0.005)
+        assert (change.change_from, change.label) == ("vanilla", "patched")
+        assert change.status is Status.SUSPECT
+
     def test_prose_is_left_alone(self) -> None:
         assert not pktgen.recognise(document("pktgen gave 5000000 pps here, errors: 0\n"))
 
