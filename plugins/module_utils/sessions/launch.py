@@ -9,9 +9,11 @@ import os
 import resource
 import signal
 import subprocess
+import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional
@@ -87,15 +89,15 @@ def launch(
             with _open(folder, number, "out") as out, _open(folder, number, "err") as err:
                 started[number] = time.time()
                 waits[number] = wait_for(timing, time.monotonic() - began)
-                children.append(
-                    subprocess.Popen(
+                with _interrupt_heard():
+                    child = subprocess.Popen(
                         own_argv(argv, waits[number], timing),
                         stdin=subprocess.DEVNULL,
                         stdout=out,
                         stderr=err,
                         env=environment,
                     )
-                )
+                children.append(child)
         if timing.start_s and timing.interrupt:
             time.sleep(max(0.0, began + timing.start_s + timing.run_s - time.monotonic()))
             _interrupt(children)
@@ -117,6 +119,21 @@ def launch(
         )
         for number, child in enumerate(children, start=1)
     ]
+
+
+@contextmanager
+def _interrupt_heard() -> Iterator[None]:
+    """Start children that can be told to end: a shell has its background jobs ignore SIGINT, and
+    they would inherit that. Only the main thread may change it; another leaves it as it is."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _interrupt(children: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -31,10 +31,16 @@ def test_each_waits_for_those_started_last_and_its_length_covers_the_wait(tmp_pa
     assert found[0].wait_s == 7
 
 
-def test_sessions_are_told_to_end_when_their_time_is_over(tmp_path):
+@pytest.mark.parametrize("inherited", [signal.default_int_handler, signal.SIG_IGN])
+def test_sessions_are_told_to_end_when_their_time_is_over(tmp_path, inherited):
+    before = signal.signal(signal.SIGINT, inherited)
     script = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('told')"
-    timing = launch.Timing(1, 1, interrupt=True)
-    found = launch.launch([sys.executable, "-c", script], 2, 30, str(tmp_path), timing)
+    timing = launch.Timing(2, 1, interrupt=True)
+    try:
+        found = launch.launch([sys.executable, "-c", script], 2, 30, str(tmp_path), timing)
+        assert signal.getsignal(signal.SIGINT) is inherited  # a background job stays one
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert {(one.rc, one.timed_out, one.stdout) for one in found} == {(0, False, "told\n")}
 
 
