@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from collector.errors import InputError
+
 
 class _Loader(yaml.SafeLoader):
     """Safe YAML with an error for a key that is said twice."""
@@ -29,7 +31,8 @@ def load(text: str) -> Any:
     return yaml.load(text, Loader=_Loader)
 
 
-def problem(error: yaml.YAMLError) -> str:
-    """What is wrong with a text, for an error message."""
-    found = getattr(error, "problem", None)
-    return f"text that is not YAML ({found})" if found else "text that is not YAML"
+def fault(file: str, error: yaml.YAMLError, wanted: str) -> InputError:
+    """What is wrong with the text of a file, and in which line."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    found = f"text that is not YAML ({problem})" if problem else "text that is not YAML"
+    return InputError(f"{file}:{mark.line + 1}" if mark else file, found, wanted)

@@ -114,9 +114,7 @@ def load_matrix(path: Path) -> Matrix:
     except UnicodeDecodeError as error:
         raise InputError(str(path), "bytes that are not UTF-8", "a matrix in YAML") from error
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise InputError(where, yaml_text.problem(error), "a matrix in YAML") from error
+        raise yaml_text.fault(str(path), error, "a matrix in YAML") from error
     return read_matrix(document, str(path))
 
 

@@ -98,6 +98,11 @@ class Problem:
     found: str
     wanted: str
 
+    @classmethod
+    def of_line(cls, file: str, line: Line, wanted: str) -> Problem:
+        """A line that could not be read, as it stands."""
+        return cls(file, line.number, repr(line.text.strip()), wanted)
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: found {self.found}; wanted {self.wanted}"
 

@@ -238,10 +238,8 @@ def has_rows_of(document: Document, version: int) -> bool:
 
 def row_problem(document: Document, index: int) -> Problem:
     """The complaint about a line that should have been a row."""
-    line = document.lines[index]
-    return Problem(
+    return Problem.of_line(
         document.file,
-        line.number,
-        repr(line.text.strip()),
+        document.lines[index],
         'a row "[ ID] start-end sec  N MBytes  N Mbits/sec …" with decimal points',
     )

@@ -116,10 +116,9 @@ def parse(document: Document) -> Reading:
         index += used
         if match is None:
             reading.problems.append(
-                Problem(
+                Problem.of_line(
                     document.file,
-                    line.number,
-                    repr(line.text.strip()),
+                    line,
                     '"[name] TX: N Mpps, N Mbit/s (N Mbit/s with framing)" with decimal points',
                 )
             )

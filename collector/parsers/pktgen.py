@@ -168,8 +168,7 @@ class _Pass:
 
     def _bad(self, index: int, wanted: str) -> int:
         line = self.document.lines[index]
-        found = repr(line.text.strip())
-        self.reading.problems.append(Problem(self.document.file, line.number, found, wanted))
+        self.reading.problems.append(Problem.of_line(self.document.file, line, wanted))
         block = self._open(line.number)
         block.damaged = True
         self._claim(index, 1, block)

@@ -137,11 +137,8 @@ def _take_bar(
 def _bad(document: Document, line: Line, reading: Reading) -> None:
     reading.claimed.add(line.number)
     reading.problems.append(
-        Problem(
-            document.file,
-            line.number,
-            repr(line.text.strip()),
-            '"SIZE |###  N.NNMbps, N/Npps, N.NN%" with decimal points',
+        Problem.of_line(
+            document.file, line, '"SIZE |###  N.NNMbps, N/Npps, N.NN%" with decimal points'
         )
     )
 
@@ -245,10 +242,9 @@ def _take_search(document: Document, line: Line, reading: Reading) -> None:
     cut = line.text.count("(") != line.text.count(")")
     if not match or cut or re.match(r"\s*[,.]?\d", match["rest"]):
         reading.problems.append(
-            Problem(
+            Problem.of_line(
                 document.file,
-                line.number,
-                repr(line.text.strip()),
+                line,
                 '"NDR: N pps", "N %" or "N Gbps" with a decimal point and a unit',
             )
         )

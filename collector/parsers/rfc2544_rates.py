@@ -57,10 +57,9 @@ def read_rate_line(document: Document, index: int, reading: Reading, grouped: bo
     )
     if not numbers or not all(_NUMBER.match(number) for number in numbers):
         reading.problems.append(
-            Problem(
+            Problem.of_line(
                 document.file,
-                line.number,
-                repr(line.text.strip()),
+                line,
                 '"N pps (N Gbps)" or "SIZE B: N pps (line-rate: N pps)" with decimal points',
             )
         )

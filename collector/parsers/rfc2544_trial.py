@@ -35,7 +35,7 @@ def read_trial(file: str, line: Line, reading: Reading) -> None:
     match = _TRIAL.search(line.text)
     if match is None:
         wanted = '"totalReceived=N, totalSent=N, frameLoss=N"'
-        reading.problems.append(Problem(file, line.number, repr(line.text.strip()), wanted))
+        reading.problems.append(Problem.of_line(file, line, wanted))
         return
     warnings: list[str] = []
     received, sent = int(match["received"]), int(match["sent"])

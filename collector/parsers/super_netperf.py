@@ -216,12 +216,7 @@ def _leads(document: Document, index: int) -> bool:
 
 def _bad(document: Document, line: Line, reading: Reading) -> None:
     reading.problems.append(
-        Problem(
-            document.file,
-            line.number,
-            repr(line.text.strip()),
-            "a sum as a plain number with a decimal point",
-        )
+        Problem.of_line(document.file, line, "a sum as a plain number with a decimal point")
     )
 
 

@@ -23,9 +23,7 @@ def _decoded(file: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(file), str(error), "a file of kernel entries") from error
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{file}:{mark.line + 1}" if mark else str(file)
-        raise InputError(where, yaml_text.problem(error), "kernel entries in YAML") from error
+        raise yaml_text.fault(str(file), error, "kernel entries in YAML") from error
 
 
 def _documents(own: Any, mine: Any) -> dict[str, tuple[dict[str, Any], Path]]:

@@ -3,14 +3,15 @@
 import pytest
 import yaml
 
-from collector.yaml_text import load, problem
+from collector.yaml_text import fault, load
 
 
 def test_a_key_that_is_said_twice_is_an_error_with_its_line():
     with pytest.raises(yaml.YAMLError) as caught:
         load("kernels:\n  mine: 1\n  other: 2\n  mine: 3\n")
-    assert problem(caught.value) == "text that is not YAML (found the key 'mine' twice)"
-    assert caught.value.problem_mark.line == 3
+    assert str(fault("k.yml", caught.value, "kernels")) == (
+        "k.yml:4: found text that is not YAML (found the key 'mine' twice); wanted kernels"
+    )
 
 
 def test_what_is_merged_may_be_said_anew():
@@ -22,4 +23,6 @@ def test_what_is_merged_may_be_said_anew():
 def test_a_text_that_is_none_is_told():
     with pytest.raises(yaml.YAMLError) as caught:
         load("a: [")
-    assert problem(caught.value).startswith("text that is not YAML (expected")
+    assert str(fault("a.yml", caught.value, "one")).startswith(
+        "a.yml:1: found text that is not YAML (expected"
+    )
